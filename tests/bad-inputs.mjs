@@ -125,6 +125,7 @@ const BAD = {
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
   '--bootstrap': [...NUMBERS, '4294967295'],
   '--decomposability-gap': [...NUMBERS, '0'],
+  '--hyperbolicity': [...NUMBERS, '0', '3', '5001'],
   '--memory': NUMBERS,
   '--shard': ['x', '3', '0/4', '5/4', '1/0', '-1/4', ''],
   '--merge': [...MISSING, 'e.npy', 'data', 'run/report.json'],

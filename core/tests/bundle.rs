@@ -4,8 +4,8 @@
 
 use akin_core::bundle::{
     Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items,
-    MANIFEST, Manifest, Map, MapGeometry, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable, Thumbnails,
-    coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
+    MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable,
+    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::{Normalisation, Preprocessing};
@@ -63,6 +63,11 @@ fn contents() -> Contents {
                 nearest: "happier/nearest.u32".into(),
                 ancestors: "happier/ancestors.u32".into(),
             }),
+            class_means: Some(MapMeans {
+                description: "the plane of the largest variance of the means".into(),
+                classes: vec![2, 0],
+                coordinates: "happier/class-means.f32".into(),
+            }),
         }],
         affinities: vec![Affinity { level: 1, classes: vec![1, 0], scores: "happier/affinity.f32".into() }],
         query_scores: Some(QueryTable {
@@ -98,6 +103,7 @@ fn writer() -> BundleWriter {
     bundle.add("t-0.jpg", b"a picture".to_vec()).unwrap();
     bundle.add("t-1.jpg", b"another".to_vec()).unwrap();
     bundle.add("happier/map.f32", coordinate_bytes(&POINTS)).unwrap();
+    bundle.add("happier/class-means.f32", coordinate_bytes(&POINTS[1..])).unwrap();
     bundle.add("happier/proxies.f32", coordinate_bytes(&POINTS[..2])).unwrap();
     bundle.add("happier/nearest.u32", number_bytes(&[2, 0])).unwrap();
     bundle.add("happier/ancestors.u32", number_bytes(&[1, 0, NO_ANCESTOR, 1, 0, 0])).unwrap();
@@ -176,7 +182,7 @@ fn a_reader_gets_back_what_was_written() {
     assert_eq!(files.last().unwrap().0, MANIFEST, "the manifest comes last");
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.contents(), &contents());
-    assert_eq!(manifest.files().len(), 15);
+    assert_eq!(manifest.files().len(), 16);
     assert_eq!(manifest.item_count(), 4);
     assert_eq!(manifest.labels(bytes_of(&files, "labels.bin")).unwrap(), taxonomy().1);
     let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
@@ -184,6 +190,8 @@ fn a_reader_gets_back_what_was_written() {
     let queries = manifest.query_embeddings(0, bytes_of(&files, "happier/queries.f32")).unwrap();
     assert_eq!(queries.values(), QUERY);
     assert_eq!(manifest.map_points(0, 0, bytes_of(&files, "happier/map.f32")).unwrap(), POINTS);
+    let means = manifest.map_class_means(0, 0, bytes_of(&files, "happier/class-means.f32")).unwrap();
+    assert_eq!(means, POINTS[1..]);
     let affinity = manifest.affinity_scores(0, 0, bytes_of(&files, "happier/affinity.f32")).unwrap();
     assert_eq!(affinity.row(1), [0.25, 0.75]);
     let scores = manifest.query_scores(0, bytes_of(&files, "happier/scores.f32")).unwrap();
@@ -195,7 +203,7 @@ fn a_point_outside_the_poincare_disk_is_refused() {
     let mut contents = contents();
     contents.encoders[0].maps[0].geometry = MapGeometry::PoincareDisk;
     let error = writer().finish(&contents).unwrap_err();
-    assert!(error.message().contains("the point of item 1 lies outside"), "{error}");
+    assert!(error.message().contains("point 1 lies outside"), "{error}");
 }
 
 #[test]
@@ -463,6 +471,10 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
             json!("happier/nearest.u32"),
             "8 bytes instead of 3 × 2 × 4",
         ),
+        ("/encoders/0/maps/0/class_means/classes", json!([]), "no class"),
+        ("/encoders/0/maps/0/class_means/classes", json!([0, 0]), "different classes"),
+        ("/encoders/0/maps/0/class_means/classes", json!([0, 9]), "different classes"),
+        ("/encoders/0/maps/0/class_means/classes", json!([0]), "16 bytes instead of 1 × 2 × 4"),
         ("/encoders/0/affinities/0/level", json!(3), "one level"),
         ("/encoders/0/affinities/0/classes", json!([0, 0]), "different classes"),
         ("/encoders/0/affinities/0/classes", json!([0]), "16 bytes instead of 1 × 1 × 4"),

@@ -388,6 +388,8 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("eval.bootstrap={resamples=4294967295}", "the bootstrap has 4294967295 resamples, which would take"),
         ("eval.decomposability_gap={batch=1}", "in batches of 1 from a set of 2 items"),
         ("eval.decomposability_gap={batch=3}", "in batches of 3 from a set of 2 items"),
+        ("eval.hyperbolicity={points=3}", "the hyperbolicity has draws of 3 points"),
+        ("eval.hyperbolicity={points=9,draws=0}", "the hyperbolicity has 0 draws"),
     ] {
         refused(&[set], why);
     }
@@ -599,6 +601,20 @@ fn metrics_and_intervals_can_be_chosen() {
     assert_eq!(json["decomposability_gap"]["interval"][0], serde_json::json!([0.0, 0.0]));
     let answer = eval(&[], &["--bootstrap", "50", "--decomposability-gap", "5"]);
     assert!(answer.stdout.contains("\nvariety  +0.00 [+0.00, +0.00]\n"), "{}", answer.stdout);
+
+    let json = eval(&[], &["--json", "--hyperbolicity", "5"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["hyperbolicity"]["points"], &json["hyperbolicity"]["draws"]), (&5.into(), &10.into()));
+    let relative = json["hyperbolicity"]["relative"].as_f64().unwrap();
+    let answer = eval(&[], &["--hyperbolicity", "5"]);
+    let line = format!("relative δ-hyperbolicity {relative:.3} ± ");
+    assert!(
+        answer.stdout.contains(&line) && answer.stdout.contains("in 10 draws of 5 items"),
+        "{}",
+        answer.stdout
+    );
+    let answer = eval(&[], &["--hyperbolicity", "5", "--similarity", "dot"]);
+    assert!(answer.stderr.contains("items are not ranked by one"), "{}", answer.stderr);
 
     let answer = eval(&[], &["--metrics", "recal@1"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""));

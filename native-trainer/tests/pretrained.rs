@@ -167,7 +167,8 @@ fn what_is_missing_is_named_with_its_source_and_its_place() {
         .expect_stderr(&format!("the weights {folder}/{WEIGHTS} are not there"))
         .expect_stderr(&format!("CUB-200-2011 is not at {folder}/CUB_200_2011"))
         .expect_stderr("download https://dl.fbaipublicfiles.com/deit/deit_small_patch16_224-cd65a155.pth to")
-        .expect_stderr("pass `--yes` and akin downloads it");
+        .expect_stderr("put a copy of CUB-200-2011 there")
+        .expect_stderr("or pass `--yes` and akin downloads it");
     draw_cub(&workplace);
     let answer = akin(&workplace, &["eval", RECIPE]).expect_code(1);
     assert!(!answer.stderr.contains("CUB-200-2011"), "{}", answer.stderr);
@@ -191,6 +192,9 @@ fn a_config_and_a_run_have_options_of_their_own() {
             .expect_code(1)
             .expect_stderr(&format!("`{}` is for a run", option[0]));
     }
+    akin(&workplace, &["embed", RECIPE, ".", "--out", "x.npy", "--which", "best"])
+        .expect_code(1)
+        .expect_stderr("`--which` is for a run");
     workplace.write("run/config.toml", "");
     for option in [&["--yes"][..], &["--set", "data.path=x"]] {
         akin(&workplace, &[&["eval", "run"], option].concat())

@@ -38,6 +38,7 @@ data = { kind = 'csv', path = 'labels.csv', levels = ['group', 'class'] }
 model = { backbone = { kind = 'small_resnet', width = 2 }, head = { dimension = 4 }, preprocessing = { name = 'imagenet', crop = 32 } }
 loss = { kind = 'happier' }
 sampler = { classes_per_batch = 4, images_per_class = 2 }
+eval = { hyperbolicity = { points = 6, draws = 2 } }
 ";
 
 #[test]
@@ -63,6 +64,8 @@ fn a_report_is_one_file_without_scripts_and_names_are_text() {
         "H-AP during the training",
         "Most severe mistakes",
         "Confusion of group",
+        "first: relative δ-hyperbolicity ",
+        "in 2 draws of 6 items",
     ] {
         assert!(html.contains(part), "no {part:?}");
     }

@@ -3,6 +3,7 @@
 
 mod workplace;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -1175,13 +1176,25 @@ fn the_ancestors_that_hier_has_learned_are_exported_with_the_disk() {
     let bundle = at.json("bundle/bundle.json");
     let maps = &bundle["encoders"][0]["maps"];
     assert!(maps[0].get("proxies").is_none(), "PCA has no place for points of the ball");
+    let items = bundle["gallery"]["count"].as_u64().unwrap();
+    let labels = at.bytes("bundle/labels.bin");
+    let labels: Vec<u32> = labels.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect();
+    let in_gallery: BTreeSet<u64> =
+        labels.chunks(3).take(items as usize).map(|path| u64::from(path[2])).collect();
+    for map in maps.as_array().unwrap() {
+        let means = &map["class_means"];
+        let classes: Vec<u64> =
+            means["classes"].as_array().unwrap().iter().map(|class| class.as_u64().unwrap()).collect();
+        assert_eq!(classes.iter().copied().collect::<BTreeSet<_>>(), in_gallery);
+        let points = at.bytes(&format!("bundle/{}", means["coordinates"].as_str().unwrap()));
+        assert_eq!(points.len(), classes.len() * 2 * 4);
+    }
     let proxies = &maps[1]["proxies"];
     assert_eq!((proxies["count"].as_u64(), proxies["per_proxy"].as_u64()), (Some(6), Some(8)));
     let numbers = |file: &str| -> Vec<u32> {
         let bytes = at.bytes(&format!("bundle/{}", proxies[file].as_str().unwrap()));
         bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect()
     };
-    let items = bundle["gallery"]["count"].as_u64().unwrap();
     let ancestors = numbers("ancestors");
     assert_eq!(ancestors.len() as u64, 3 * items);
     assert!(ancestors.iter().all(|&proxy| proxy < 6 || proxy == u32::MAX));

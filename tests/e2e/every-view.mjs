@@ -208,6 +208,7 @@ async function viewsOf(address, visit) {
       `?view=map&q=40&colour=0&look=40&encoder=${second}`,
       visible("akin-encoders"),
     ],
+    ["map-class-means", "?view=map&points=means", visible("akin-encoders")],
     ...ancestors.map((query, index) => [
       `map-ancestors-${index + 1}`,
       query,

@@ -201,6 +201,131 @@ test("the Poincaré disk moves its focus by dragging", () =>
     assert.ok(re < -0.2 && Math.abs(im) < 1e-6, `${re} ${im}`);
   }));
 
+/** The classes of the finest level, as the tree has them when it is open. */
+const species = (page) =>
+  page.evaluate(() =>
+    document.querySelector("akin-map").classes.tree.levels[2].map((node) => ({
+      id: node.id,
+      name: node.name,
+      items: node.items.length,
+    })),
+  );
+
+test("class means stand in place of the items, by keyboard and in the address", () =>
+  visit({ query: "&map=UMAP" }, async (page) => {
+    await page.selectOption("[data-testid=map-points]", "means");
+    const classes = await species(page);
+    await page.waitForSelector(
+      `[data-testid=map][data-points="${classes.length}"]`,
+    );
+    await waitForAddress(page, "points", "means");
+    assert.match(
+      await page.innerText(".caption"),
+      /Each point is the mean embedding of one /,
+    );
+
+    await page.focus("[data-testid=map]");
+    await page.keyboard.press("ArrowRight");
+    const card = page.locator(".card");
+    await card.waitFor();
+    const id = Number(await card.getAttribute("data-class"));
+    const { name, items } = classes.find((node) => node.id === id);
+    const says = await page.innerText("[data-testid=map-status]");
+    assert.ok(says.startsWith(`${name}, `), says);
+    assert.ok(says.includes(`, ${items} pictures`), says);
+    assert.equal(await card.locator("akin-thumb").count(), Math.min(4, items));
+
+    await page.keyboard.press("Enter");
+    await waitForAddress(page, "class", `3.${id}`);
+    assert.equal(
+      await page.getAttribute("[data-testid=chosen]", "data-count"),
+      String(items),
+    );
+    // Keys still reach the other classes.
+    await page.keyboard.press("ArrowDown");
+    await page.waitForSelector(`.card:not([data-class="${id}"])`);
+    // The tree shows the class.
+    await page.waitForSelector(
+      `[role=treeitem][aria-selected=true][data-level="3"][data-class="${id}"]`,
+    );
+
+    await page.reload();
+    await page.waitForSelector(
+      `[data-testid=map][data-points="${classes.length}"]`,
+    );
+    assert.equal(await page.inputValue("[data-testid=map-points]"), "means");
+    // A picture of the class becomes the query, and the focus stays on its class.
+    await page.locator("[data-testid=chosen] li button").first().click();
+    await page.waitForSelector("[data-testid=nearest] li[data-item]");
+    assert.equal(
+      await page.locator(".card").getAttribute("data-class"),
+      String(id),
+    );
+    assert.match(
+      await page.innerText("[aria-labelledby=nearest-title] header"),
+      /circle around its class/,
+    );
+    assert.deepEqual(await axeProblems(page), []);
+  }));
+
+test("a mouse chooses the class of a mean, a lasso all items of the means in it", () =>
+  visit({ query: "&points=means&colour=2" }, async (page) => {
+    const classes = await species(page);
+    await page.waitForSelector(
+      `[data-testid=map][data-points="${classes.length}"]`,
+    );
+    const map = page.locator("[data-testid=map]");
+    const { x, y, width, height } = await map.boundingBox();
+    const [u, v] = await page.evaluate(() => {
+      const { screen } = document.querySelector("akin-map").painter;
+      return [screen[0], screen[1]];
+    });
+    await page.mouse.click(x + u, y + v);
+    await page.waitForURL(/[?&]class=3\.\d+/);
+    await page.mouse.click(x + u, y + v);
+    await page.waitForSelector("[data-testid=chosen]", { state: "detached" });
+
+    await page.click("[data-testid=lasso]");
+    const corners = [
+      [0.01, 0.01],
+      [0.99, 0.01],
+      [0.99, 0.99],
+      [0.01, 0.99],
+    ].map(([u, v]) => [x + u * width, y + v * height]);
+    await page.mouse.move(...corners[0]);
+    await page.mouse.down();
+    for (const corner of corners)
+      await page.mouse.move(...corner, { steps: 3 });
+    await page.mouse.up();
+    const all = classes.reduce((sum, { items }) => sum + items, 0);
+    assert.equal(
+      await page.getAttribute("[data-testid=chosen]", "data-count"),
+      String(all),
+    );
+
+    // Zoomed in, a mean stays a point, for it is no picture.
+    await page.focus("[data-testid=map]");
+    for (let step = 0; step < 6; step++) await page.keyboard.press("+");
+    await page.waitForFunction(
+      () => document.querySelector("akin-map").navigation.view.zoom > 5,
+    );
+    assert.equal(await map.getAttribute("data-pictures"), "false");
+  }));
+
+test("a map without class means shows its items", () =>
+  visit({ query: "&map=Poincaré disk&points=means" }, async (page) => {
+    const items = await page.evaluate(
+      () => document.querySelector("akin-map").source.collection.count,
+    );
+    assert.equal(
+      await page.getAttribute("[data-testid=map]", "data-points"),
+      String(items),
+    );
+    const choice = page.locator("[data-testid=map-points]");
+    assert.equal(await choice.inputValue(), "items");
+    assert.ok(await choice.locator("option[value=means]").isDisabled());
+  }));
+
 test("a cell of the matrix names its classes and chooses one on the map", () =>
   visit({}, async (page) => {
     await page.focus("[data-testid=affinity]");

@@ -317,3 +317,100 @@ test("equal scores are named, with how they count", () =>
       await note.elementHandle(),
     );
   }));
+
+/** The largest loss of AP of equal batches, ROADMAP's equations 8 and 9. */
+function gapBounds({ count, good, bad, goodStrangers, badStrangers }) {
+  const [own, strangers] = [good + bad, goodStrangers + badStrangers];
+  const precision = (above, before) => above / (above + before);
+  let [any, calibrated] = [0, 0];
+  for (let batch = 0; batch < count; batch++) {
+    for (let j = 1; j <= own; j++)
+      any += precision(j + batch * own, batch * strangers);
+    for (let j = 1; j <= good; j++)
+      calibrated += precision(j + batch * good, batch * badStrangers);
+    for (let j = 1; j <= bad; j++)
+      calibrated += precision(j + good + batch * own, batch * strangers);
+  }
+  return [1 - any / (count * own), 1 - calibrated / (count * own)];
+}
+
+test("AP of the whole set is bounded by what the batches hold, and calibration raises it to that of the batches", () =>
+  open("", async (page) => {
+    const bounds = async () => [
+      await attribute(page.locator("[data-bound=any]"), "data-value"),
+      await attribute(page.locator("[data-bound=calibrated]"), "data-value"),
+    ];
+    const set = (name, value) =>
+      page.locator(`[data-batches=${name}]`).fill(String(value));
+    const expect = async (batches) => {
+      const [any, calibrated] = await bounds();
+      near(any, gapBounds(batches)[0]);
+      near(calibrated, gapBounds(batches)[1]);
+    };
+    const start = {
+      count: 4,
+      good: 3,
+      bad: 0,
+      goodStrangers: 3,
+      badStrangers: 1,
+    };
+    /** AP of the ranking that is drawn. */
+    const drawnAp = async (name) => {
+      const items = await page
+        .locator(`[data-ranking=${name}] i`)
+        .evaluateAll((items) => items.map(({ className }) => className));
+      const ranks = items.flatMap((item, at) =>
+        item === "own" ? [at + 1] : [],
+      );
+      const sum = ranks.reduce((sum, rank, at) => sum + (at + 1) / rank, 0);
+      return sum / ranks.length;
+    };
+    await page.waitForSelector("[data-ranking=any]");
+    await expect(start);
+    for (const [at, name] of ["any", "calibrated"].entries())
+      near(await drawnAp(name), 1 - (await bounds())[at]);
+
+    await set("badPositives", 2);
+    await set("count", 6);
+    await expect({ ...start, count: 6, bad: 2 });
+    assert.equal(await page.locator("[data-ranking=any] .batch").count(), 6);
+    assert.equal(await page.locator("[data-ranking=calibrated]").count(), 0);
+    const label = await page
+      .locator("[data-ranking=any]")
+      .getAttribute("aria-label");
+    assert.match(label, /6 batches.*5 items of the species before 4 strangers/);
+    near(await drawnAp("any"), 1 - (await bounds())[0]);
+
+    // A link has the same batches.
+    await page.waitForURL(/[?&]batches=63231(&|$)/);
+    await page.reload();
+    await page.waitForSelector("[data-ranking=any]");
+    await expect({ ...start, count: 6, bad: 2 });
+
+    await set("badPositives", 0);
+    await set("badNegatives", 0);
+    await set("goodNegatives", 4);
+    const [any, calibrated] = await bounds();
+    assert.ok(any > 0.1 && calibrated === 0, `${any}, ${calibrated}`);
+
+    // Without an item of the species there is no AP.
+    await set("goodPositives", 0);
+    assert.equal(
+      await page.locator("[data-bound=any]").getAttribute("data-value"),
+      "",
+    );
+    assert.match(await page.innerText("[data-bound=any]"), /there is no AP/);
+    assert.deepEqual(await axeProblems(page), []);
+  }));
+
+test("batches of an address that are no five figures are those at the start", () =>
+  open("&batches=90000", async (page) => {
+    const [any] = gapBounds({
+      count: 4,
+      good: 3,
+      bad: 0,
+      goodStrangers: 3,
+      badStrangers: 1,
+    });
+    near(await attribute(page.locator("[data-bound=any]"), "data-value"), any);
+  }));

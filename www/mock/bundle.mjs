@@ -283,24 +283,37 @@ function lookInside(at, items, weights, put) {
     });
     return [x + spread * gauss(), y + spread * gauss()];
   };
-  const flat = items.flatMap(({ path }) => place(path, 0.35));
-  const disk = items.flatMap(({ path }) => {
-    const [x, y] = place(path, 0.5);
-    const reach = Math.tanh(Math.hypot(x, y) / 4) / Math.hypot(x, y);
-    return [x * reach, y * reach];
-  });
-  const maps = [
-    ["UMAP", "UMAP with 15 neighbours. Near points are alike.", "plane", flat],
-    ["Poincaré disk", "The neighbours of each item, laid out in the hyperbolic plane.", "poincare_disk", disk],
-  ].map(([name, description, geometry, points], number) => {
-    const coordinates = `${at}/map-${number}.f32`;
-    put(coordinates, buffer(points));
-    return { name, description, geometry, coordinates };
-  });
-
   const paths = [...new Map(items.map(({ path }) => [path.join(), path])).values()].sort(
     (a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2],
   );
+  const itemPaths = items.map(({ path }) => path);
+  const flat = (paths, spread) => paths.flatMap((path) => place(path, spread));
+  const disk = (paths, spread) =>
+    paths.flatMap((path) => {
+      const [x, y] = place(path, spread);
+      const reach = Math.tanh(Math.hypot(x, y) / 4) / Math.hypot(x, y);
+      return [x * reach, y * reach];
+    });
+  // The disk has no class means, as where an export finds too few classes.
+  const maps = [
+    ["UMAP", "UMAP with 15 neighbours. Near points are alike.", "plane", flat(itemPaths, 0.35), flat(paths, 0)],
+    [
+      "Poincaré disk",
+      "The neighbours of each item, laid out in the hyperbolic plane.",
+      "poincare_disk",
+      disk(itemPaths, 0.5),
+      null,
+    ],
+  ].map(([name, description, geometry, points, means], number) => {
+    const coordinates = `${at}/map-${number}.f32`;
+    put(coordinates, buffer(points));
+    if (!means) return { name, description, geometry, coordinates };
+    const ofMeans = `${at}/class-means-${number}.f32`;
+    put(ofMeans, buffer(means));
+    const class_means = { description, classes: paths.map((path) => path.at(-1)), coordinates: ofMeans };
+    return { name, description, geometry, coordinates, class_means };
+  });
+
   const affinities = [1, 2, 3].map((level) => {
     const rows = [...new Map(paths.map((path) => [path[level - 1], path.slice(0, level)])).values()];
     const score = (a, b) => {

@@ -2,6 +2,8 @@
 // Bad input throws a `Failure`.
 
 import type {
+  BatchItems,
+  GapBounds,
   Goal,
   Move,
   Pair,
@@ -38,6 +40,8 @@ export interface Science {
   stepCurve(step: Given<StepSetting>, points: Float64Array): StepCurve;
   stepDefaults(): StepDefaults;
   queryLoss(items: ScoredItems, loss: Given<QueryLossSetting>): QueryLoss;
+  /** How far AP of all items can be below AP of the batches, if that is 1. */
+  gapBounds(batches: readonly BatchItems[]): GapBounds;
 }
 
 interface ScienceModule extends Science {

@@ -190,6 +190,22 @@ pub struct Map {
     /// Learned ancestors of the items, in the same space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxies: Option<MapProxies>,
+    /// The means of classes in place of the items, as a map of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_means: Option<MapMeans>,
+}
+
+/// A map of the mean embeddings of the finest classes, made by the method of the map that it belongs to (as HAPPIER's
+/// figure 5 is).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct MapMeans {
+    /// How the map was made and how to read it, in a sentence.
+    pub description: String,
+    /// The C finest classes with an item in the gallery; classes of one parent stand together.
+    pub classes: Vec<u32>,
+    /// The path of the coordinates of their means, \[C, 2\], in the space of the map that it belongs to.
+    pub coordinates: String,
 }
 
 /// The proxies of an encoder that was trained with HIER, on a map of its gallery; see [`ancestors`](crate::ancestors).

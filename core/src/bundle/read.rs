@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST,
-    MAX_DIMENSION, Map, MapGeometry, MapProxies, NO_ANCESTOR, QueryColumn, VERSION, canonical,
+    MAX_DIMENSION, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, VERSION, canonical,
 };
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
@@ -223,6 +223,20 @@ impl Manifest {
         self.points(&entry.coordinates, entry.geometry, bytes)
     }
 
+    /// The points of the class means of an encoder's map, one for each of its classes, from the bytes of their file,
+    /// which are verified.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::map_points`]; also when the map has no class means.
+    pub fn map_class_means(&self, encoder: usize, map: usize, bytes: &[u8]) -> Result<Vec<[f32; 2]>> {
+        let entry = self.map(encoder, map)?;
+        let means = entry.class_means.as_ref().ok_or_else(|| {
+            bundle_error(format!("the map {:?} has no class means", entry.name), "choose a map that has them")
+        })?;
+        self.points(&means.coordinates, entry.geometry, bytes)
+    }
+
     /// Checks the files of a map's proxies: their coordinates, the items nearest to each, and the ancestors of each item.
     ///
     /// # Errors
@@ -269,8 +283,8 @@ impl Manifest {
         let points = points.values().as_chunks().0.to_vec();
         let is_outside = |point: &[f32; 2]| point[0].hypot(point[1]) >= 1.0;
         match points.iter().position(is_outside) {
-            Some(item) if geometry == MapGeometry::PoincareDisk => Err(bundle_error(
-                format!("{path}: the point of item {item} lies outside the Poincaré disk"),
+            Some(place) if geometry == MapGeometry::PoincareDisk => Err(bundle_error(
+                format!("{path}: point {place} lies outside the Poincaré disk"),
                 EXPORT_AGAIN,
             )),
             _ => Ok(points),
@@ -487,6 +501,10 @@ impl Manifest {
                 self.check_length(nearest, &[*count, *per_proxy, 4])?;
                 self.check_length(ancestors, &[self.gallery.count, self.taxonomy.depth(), 4])?;
             }
+            if let Some(MapMeans { classes, coordinates, .. }) = &map.class_means {
+                self.check_classes(&format!("the map {:?}", map.name), name, self.taxonomy.depth(), classes)?;
+                self.check_length(coordinates, &[classes.len(), 2, 4])?;
+            }
         }
         let mut levels = HashSet::new();
         for affinity in &entry.affinities {
@@ -518,16 +536,22 @@ impl Manifest {
     }
 
     fn check_affinity(&self, name: &str, Affinity { level, classes, scores }: &Affinity) -> Result<()> {
+        self.check_classes("an affinity", name, *level, classes)?;
+        self.check_length(scores, &[classes.len(), classes.len(), 4])
+    }
+
+    /// Checks that `what` of an encoder names different classes of a level, at least one.
+    fn check_classes(&self, what: &str, encoder: &str, level: usize, classes: &[u32]) -> Result<()> {
         let count =
-            if (1..=self.taxonomy.depth()).contains(level) { self.taxonomy.class_count(*level) } else { 0 };
+            if (1..=self.taxonomy.depth()).contains(&level) { self.taxonomy.class_count(level) } else { 0 };
         let mut seen = HashSet::new();
         if classes.is_empty() || !classes.iter().all(|&class| (class as usize) < count && seen.insert(class))
         {
             return Err(inconsistent(format!(
-                "an affinity of encoder {name:?} has no class, or not different classes of one level"
+                "{what} of encoder {encoder:?} has no class, or not different classes of one level"
             )));
         }
-        self.check_length(scores, &[classes.len(), classes.len(), 4])
+        Ok(())
     }
 
     /// Checks that a file is listed, with a length that is the product of `factors`.

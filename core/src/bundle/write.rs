@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::read::{bundle_error, check_path};
 use super::{
-    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, MapProxies,
-    VERSION, canonical,
+    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, MapMeans,
+    MapProxies, VERSION, canonical,
 };
 use crate::Result;
 use crate::digest::sha256;
@@ -95,11 +95,14 @@ impl BundleWriter {
             if let Some(path) = &entry.query_embeddings {
                 manifest.query_embeddings(encoder, bytes_of(path))?;
             }
-            for (map, Map { coordinates, proxies, .. }) in entry.maps.iter().enumerate() {
+            for (map, Map { coordinates, proxies, class_means, .. }) in entry.maps.iter().enumerate() {
                 manifest.map_points(encoder, map, bytes_of(coordinates))?;
                 if let Some(MapProxies { coordinates, nearest, ancestors, .. }) = proxies {
                     let files = [coordinates, nearest, ancestors].map(|path| bytes_of(path));
                     manifest.check_map_proxies(encoder, map, files)?;
+                }
+                if let Some(MapMeans { coordinates, .. }) = class_means {
+                    manifest.map_class_means(encoder, map, bytes_of(coordinates))?;
                 }
             }
             for (affinity, Affinity { scores, .. }) in entry.affinities.iter().enumerate() {

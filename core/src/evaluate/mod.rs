@@ -53,6 +53,7 @@ mod paired_test;
 mod rankings;
 mod relatives;
 mod report;
+mod tree_likeness;
 
 use std::fmt;
 use std::ops::Range;
@@ -74,6 +75,7 @@ pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
 pub use gap_bounds::{BatchCounts, calibrated_gap_bound, gap_bound};
 pub use paired_test::{PairedTest, paired_tests};
 pub use report::{LevelReport, Means, QueryScores, Report, Scores};
+pub use tree_likeness::{MeanHyperbolicity, TreeLikeness, mean_hyperbolicity};
 
 /// Which metrics are measured, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +103,10 @@ pub struct EvaluationConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub decomposability_gap: Option<Decomposability>,
+    /// Measures how tree-like the distances of the ranked items are: their δ-hyperbolicity. Default: not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub hyperbolicity: Option<TreeLikeness>,
     /// The most queries that a thread scores at once with a block of the gallery. No result depends on it. Default: 64.
     pub block: usize,
 }
@@ -116,6 +122,7 @@ impl Default for EvaluationConfig {
             similarity: Similarity::default(),
             bootstrap: None,
             decomposability_gap: None,
+            hyperbolicity: None,
             block: 64,
         }
     }
@@ -130,8 +137,8 @@ impl EvaluationConfig {
     /// # Errors
     ///
     /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one
-    /// twice, a block of 0, or a bootstrap without resamples or with
-    /// more than a million.
+    /// twice, a block of 0, a bootstrap without resamples or with more than a million, or a hyperbolicity out of range or
+    /// without a distance.
     pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
         let relevance = self.relevance.checked(depth)?;
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
@@ -153,6 +160,9 @@ impl EvaluationConfig {
                 format!("the bootstrap has {resamples} resamples, which would take too long"),
                 "choose at most 1000000; 1000 is usual",
             );
+        }
+        if let Some(hyperbolicity) = self.hyperbolicity {
+            hyperbolicity.check(self.similarity)?;
         }
         if self.metrics.is_empty() {
             return refuse(
@@ -358,6 +368,10 @@ impl Evaluation<'_> {
         if let Some(settings) = config.decomposability_gap {
             let gap = decomposability::gap_of_rows(self.queries, config, settings, &self.execution)?;
             report.decomposability_gap = Some(gap);
+        }
+        if let Some(settings) = config.hyperbolicity {
+            let ranked = self.gallery.as_ref().unwrap_or(&self.queries).embeddings;
+            report.hyperbolicity = Some(mean_hyperbolicity(ranked, config.similarity, settings)?);
         }
         Ok(report)
     }
@@ -680,6 +694,7 @@ mod tests {
         let config = EvaluationConfig {
             bootstrap: Some(Bootstrap::default()),
             decomposability_gap: Some(Decomposability { batch: 2, seed: 0 }),
+            hyperbolicity: Some(TreeLikeness { points: 4, draws: 3, seed: 0 }),
             ..EvaluationConfig::default()
         };
         let report = report(false, &config);

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig};
+use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig, MeanHyperbolicity};
 use crate::metrics::Metric;
 use crate::ranking::Ranking;
 use crate::statistics::{bootstrap_interval, mean};
@@ -139,6 +139,10 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub decomposability_gap: Option<DecomposabilityGap>,
+    /// How tree-like the distances of the ranked items are, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub hyperbolicity: Option<MeanHyperbolicity>,
     /// The scores of each query, in the order of the queries. May be left out of a stored report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(skip))]
@@ -226,6 +230,7 @@ impl Report {
             overall: Means::new(&rows, 0, config),
             levels: (1..).zip(levels).map(level_report).collect(),
             decomposability_gap: None,
+            hyperbolicity: None,
             per_query: rows,
         }
     }

@@ -33,8 +33,9 @@
 //! better; only [`mistake_severity`] counts levels, 0 … L, and smaller is better. A mean over queries leaves out those
 //! without a value. [`crate::sources`] has the BibTeX of the sources.
 //!
-//! Two measures are functions of whole sets: the [decomposability gap](crate::evaluate::DecomposabilityGap) of ROADMAP
-//! and the average over label sets of [DyML](fn@crate::evaluate::dyml). The
+//! Three measures are functions of whole sets: the [decomposability gap](crate::evaluate::DecomposabilityGap) of ROADMAP,
+//! the [δ-hyperbolicity](crate::evaluate::MeanHyperbolicity) of the distances, and the average over label sets of
+//! [DyML](fn@crate::evaluate::dyml). The
 //! [`Similarity`](crate::similarity::Similarity) decides what items are ranked by. The mAP@all of hash codes, for
 //! example, is the mean of [`average_precision`] over rankings by Hamming distance.
 //!

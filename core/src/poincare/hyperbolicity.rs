@@ -6,7 +6,8 @@ use crate::{Error, Kind, Result};
 ///
 /// With the Gromov products (x|y) = ½ (d(x, p) + d(y, p) − d(x, y)) at a base point p, δ is the smallest number for
 /// which (x|z) ≥ min((x|y), (y|z)) − δ for all x, y, z. It is the largest entry of A ⊗ A − A, for the matrix A of the
-/// products and the max–min product ⊗. It is 0 for a tree.
+/// products and the max–min product ⊗. It is 0 for a tree. Paper and code take one base point; another one gives at most
+/// twice this δ (Gromov, 1987).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperbolicity {
     /// δ.
@@ -62,7 +63,52 @@ impl Hyperbolicity {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The four-point condition, d(x, z) + d(y, p) ≤ max(d(x, y) + d(z, p), d(y, z) + d(x, p)) + 2δ, which is that of
+    /// the Gromov products written out: the smallest δ for the base point p = 0.
+    fn naive_delta(count: usize, d: impl Fn(usize, usize) -> f64) -> f64 {
+        let mut delta = 0f64;
+        for x in 0..count {
+            for y in 0..count {
+                for z in 0..count {
+                    let other = f64::max(d(x, y) + d(z, 0), d(y, z) + d(x, 0));
+                    delta = delta.max((d(x, z) + d(y, 0) - other) / 2.0);
+                }
+            }
+        }
+        delta
+    }
+
+    proptest! {
+        #[test]
+        fn delta_is_that_of_the_four_point_condition(
+            points in proptest::collection::vec(proptest::array::uniform3(-1.0..1.0f64), 2..12)
+        ) {
+            let between = |i: usize, j: usize| {
+                points[i].iter().zip(&points[j]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+            };
+            let measured = Hyperbolicity::new(points.len(), between).unwrap();
+            prop_assert!((measured.delta - naive_delta(points.len(), between)).abs() < 1e-12);
+            prop_assert!((0.0..=1.0).contains(&measured.relative));
+        }
+
+        #[test]
+        fn the_delta_of_paths_in_a_tree_is_0(edges in proptest::collection::vec((any::<usize>(), 0.1..1.0f64), 1..12)) {
+            // Node i + 1 hangs on one of the nodes before it.
+            let mut distances = vec![vec![0.0]];
+            for (parent, length) in edges {
+                let parent = parent % distances.len();
+                let row: Vec<f64> = distances[parent].iter().map(|distance| distance + length).collect();
+                distances.iter_mut().zip(&row).for_each(|(other, &distance)| other.push(distance));
+                distances.push([row, vec![0.0]].concat());
+            }
+            let tree = Hyperbolicity::new(distances.len(), |i, j| distances[i][j]).unwrap();
+            prop_assert!(tree.relative < 1e-12, "{tree:?}");
+        }
+    }
 
     #[test]
     fn the_delta_of_a_tree_is_0() {

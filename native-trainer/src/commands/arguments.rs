@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use akin_core::evaluate::{Decomposability, EvaluationConfig};
+use akin_core::evaluate::{Decomposability, EvaluationConfig, TreeLikeness};
 use akin_core::metrics::Metric;
 use akin_core::poincare::Curvature;
 use akin_core::ranking::TiePolicy;
@@ -63,6 +63,9 @@ pub struct MetricArgs {
     /// Print how much higher AP is in batches of this many items than over the whole set.
     #[arg(long, value_name = "BATCH")]
     pub decomposability_gap: Option<usize>,
+    /// Print how tree-like the distances of the ranked items are: their δ-hyperbolicity, from 10 draws of this many items.
+    #[arg(long, value_name = "ITEMS")]
+    pub hyperbolicity: Option<usize>,
     /// The similarity that ranks the gallery: cosine, euclidean, dot, hamming, or `poincare:CURVATURE`
     /// [default: the run's own, or cosine].
     #[arg(long, value_name = "NAME", value_parser = similarity)]
@@ -92,6 +95,11 @@ impl MetricArgs {
         if let Some(batch) = self.decomposability_gap {
             let seed = config.decomposability_gap.map_or(0, |settings| settings.seed);
             config.decomposability_gap = Some(Decomposability { batch, seed });
+        }
+        if let Some(points) = self.hyperbolicity {
+            let (draws, seed) =
+                config.hyperbolicity.map_or((10, 0), |settings| (settings.draws, settings.seed));
+            config.hyperbolicity = Some(TreeLikeness { points, draws, seed });
         }
         config.similarity = self.similarity.unwrap_or(config.similarity);
         config.ties = self.ties.unwrap_or(config.ties);

@@ -92,6 +92,12 @@ enum Model {
 impl Model {
     fn open(args: &EmbedArgs) -> Result<Self> {
         if is_config(&args.run) {
+            if args.which != Which::default() {
+                return Err(problem(
+                    format!("`--which` is for a run, but {} is a config", args.run.display()),
+                    "remove it; the backbone of a config has its published weights",
+                ));
+            }
             let config = args.pretrained.read(&args.run)?;
             pretrained::provide(&config, args.pretrained.yes, false, args.progress)?;
             return Ok(Self::Pretrained(Box::new(config)));

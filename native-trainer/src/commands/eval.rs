@@ -175,7 +175,8 @@ fn follows_dyml(args: &EvalArgs) -> Result<bool> {
         || args.curves.is_some()
         || args.data.is_some()
         || args.metrics.relevance.is_some()
-        || args.metrics.decomposability_gap.is_some();
+        || args.metrics.decomposability_gap.is_some()
+        || args.metrics.hyperbolicity.is_some();
     Ok(match &args.run {
         Some(run) if !other && !is_config(run) => Run::open(run)?.config.split.protocol == Protocol::Dyml,
         _ => false,

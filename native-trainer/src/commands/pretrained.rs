@@ -142,7 +142,10 @@ fn provide_data(config: &PretrainedConfig, yes: bool, progress: Progress) -> Opt
     match &entry.source {
         listing::Source::Public(_) if is_unattended(yes) => Some(Lack {
             what,
-            hint: format!("pass `--yes` and akin downloads it; or put a copy there, {layout}"),
+            hint: format!(
+                "put a copy of {} there, {layout}, or pass `--yes` and akin downloads it",
+                entry.title
+            ),
         }),
         listing::Source::Public(files) => {
             Some(match fetch_data_set(entry, files, folder, None, yes, progress) {
@@ -157,7 +160,10 @@ fn provide_data(config: &PretrainedConfig, yes: bool, progress: Progress) -> Opt
         }
         listing::Source::Page(page) => Some(Lack {
             what,
-            hint: format!("download it at {page} (licence: {}), and unpack it {layout}", entry.licence),
+            hint: format!(
+                "download {} at {page} (licence: {}), and unpack it {layout}",
+                entry.title, entry.licence
+            ),
         }),
         listing::Source::Own => Some(Lack { what, hint: "correct data.path".into() }),
     }

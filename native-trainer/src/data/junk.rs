@@ -2,7 +2,7 @@
 
 use akin_base::problem::problem;
 use akin_core::embeddings::Embeddings;
-use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, Report, evaluate};
+use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, Report, evaluate, mean_hyperbolicity};
 use akin_core::taxonomy::Labels;
 use anyhow::Result;
 
@@ -35,6 +35,8 @@ pub fn evaluate_without_junk(
     ranked: impl Fn(usize),
 ) -> Result<Report> {
     let checked = config.checked(levels.len())?;
+    // It is a function of the whole gallery.
+    let of_rankings = EvaluationConfig { hyperbolicity: None, ..config.clone() };
     let classes = sets.query_labels.column(levels.len());
     let mut distinct = classes.clone();
     distinct.sort_unstable();
@@ -56,7 +58,7 @@ pub fn evaluate_without_junk(
             levels,
             Labelled { embeddings: &embeddings[0], labels: &labels[0] },
             Some(Labelled { embeddings: &embeddings[1], labels: &labels[1] }),
-            config,
+            &of_rankings,
         )?;
         rows.extend(report.per_query.into_iter().map(|row| QueryScores { query: queries[row.query], ..row }));
     }
@@ -67,7 +69,11 @@ pub fn evaluate_without_junk(
         ));
     }
     rows.sort_by_key(|row| row.query);
-    Ok(Report::new(levels, &checked, sets.gallery_labels.len(), rows))
+    let mut report = Report::new(levels, &checked, sets.gallery_labels.len(), rows);
+    if let Some(settings) = config.hyperbolicity {
+        report.hyperbolicity = Some(mean_hyperbolicity(sets.gallery, config.similarity, settings)?);
+    }
+    Ok(report)
 }
 
 /// Some rows of embeddings.

@@ -19,9 +19,15 @@ use crate::data::Dataset;
 use crate::evaluation::embedding::{Embedded, embed, embed_splits};
 use crate::pictures::loader::Pictures;
 
-/// The config of the evaluation of one level. With one level every relevance gives the same scores; no gap is measured.
+/// The config of the evaluation of one level. With one level every relevance gives the same scores; neither gap nor
+/// hyperbolicity is measured.
 pub fn level_config(config: EvaluationConfig) -> EvaluationConfig {
-    EvaluationConfig { relevance: Relevance::default(), decomposability_gap: None, ..config }
+    EvaluationConfig {
+        relevance: Relevance::default(),
+        decomposability_gap: None,
+        hyperbolicity: None,
+        ..config
+    }
 }
 
 /// Evaluates each level of a data set, or only one of them, from 1. Embeds the evaluation splits once, with `embed`.

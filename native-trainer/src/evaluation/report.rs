@@ -54,8 +54,27 @@ pub fn report_text(report: &Report) -> String {
             count(gap.batch)
         ));
     }
+    parts.extend(hyperbolicity_text(report));
     parts.push(measurement(report));
     parts.join("\n\n")
+}
+
+/// The δ-hyperbolicity of the ranked items in a sentence, if it was measured.
+pub fn hyperbolicity_text(report: &Report) -> Option<String> {
+    let measured = report.hyperbolicity.as_ref()?;
+    let Some(relative) = measured.relative else {
+        return Some("no δ-hyperbolicity: all items are the same".into());
+    };
+    let deviation = measured.deviation.map_or_else(String::new, |deviation| format!(" ± {deviation:.3}"));
+    let meaning = measured.curvature.map_or_else(
+        || "the distances are those of a tree".to_owned(),
+        |curvature| format!("from 0, a tree, to 1; it suggests the curvature {curvature:.3}"),
+    );
+    Some(format!(
+        "relative δ-hyperbolicity {relative:.3}{deviation} in {} of {}: {meaning}",
+        counted(measured.draws, "draw", "draws"),
+        counted(measured.points, "item", "items"),
+    ))
 }
 
 /// Whether the scores over all levels are averages of those of each level, as the protocol of DyML has it.

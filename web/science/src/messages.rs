@@ -267,6 +267,32 @@ pub struct Quotient {
     pub weight: f64,
 }
 
+/// The items of one batch as one query sees them. Calibration asks positives for scores of at least α, and negatives for
+/// scores of at most β.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(deny_unknown_fields)]
+pub struct BatchItems {
+    /// The positives with a score of at least α.
+    pub good_positives: usize,
+    /// The positives with a lower score.
+    pub bad_positives: usize,
+    /// The negatives with a score of at most β.
+    pub good_negatives: usize,
+    /// The negatives with a higher score.
+    pub bad_negatives: usize,
+}
+
+/// How far AP of all items can be below AP of the batches, if that is 1; `None` without a positive.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct GapBounds {
+    /// Whatever the scores.
+    pub any_scores: Option<f64>,
+    /// For scores that keep to calibration as far as the counts say.
+    pub calibrated: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use akin_bridge::typescript::Declarations;
@@ -277,6 +303,8 @@ mod tests {
     fn the_page_has_the_types_of_the_module() {
         Declarations::default()
             .with::<akin_core::explanation::Goal>()
+            .with::<BatchItems>()
+            .with::<GapBounds>()
             .with::<Move>()
             .with::<Pair>()
             .with::<PairRequest>()

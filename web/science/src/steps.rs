@@ -1,13 +1,15 @@
-//! The smooth steps, and the ranking losses of one query with their gradients.
+//! The smooth steps, the ranking losses of one query with their gradients, and what batches say about the whole set.
 
 use akin_bridge::{Result, from_js, thrown, to_js};
 use akin_core::Result as CoreResult;
+use akin_core::evaluate::{self, BatchCounts, calibrated_gap_bound};
 use akin_core::query_losses::{self, hap_surrogate, roadmap, smooth_ap, sup_ap};
 use akin_core::steps::{Smooth, heaviside};
 use wasm_bindgen::prelude::*;
 
 use crate::messages::{
-    QueryLoss, QueryLossSetting, Quotient, ScoredItems, StepCurve, StepDefaults, StepSetting,
+    BatchItems, GapBounds, QueryLoss, QueryLossSetting, Quotient, ScoredItems, StepCurve, StepDefaults,
+    StepSetting,
 };
 
 /// The values and slopes of a step at some points.
@@ -46,6 +48,26 @@ pub fn query_loss(items: JsValue, loss: JsValue) -> Result<JsValue> {
     let loss =
         query_losses::ScoredItems::new(depth, scores, levels).and_then(|items| setting.compute(&items));
     Ok(to_js(&QueryLoss::from(loss.map_err(thrown)?)))
+}
+
+/// Bounds of the decomposability gap of a query whose AP is 1 in each of these batches.
+///
+/// # Errors
+///
+/// The batches are wrong.
+#[wasm_bindgen(js_name = gapBounds)]
+pub fn gap_bounds(batches: JsValue) -> Result<JsValue> {
+    let batches: Vec<BatchItems> = from_js("batches", batches)?;
+    let batches: Vec<BatchCounts> = batches.into_iter().map(BatchCounts::from).collect();
+    let (any_scores, calibrated) = (evaluate::gap_bound(&batches), calibrated_gap_bound(&batches));
+    Ok(to_js(&GapBounds { any_scores, calibrated }))
+}
+
+impl From<BatchItems> for BatchCounts {
+    fn from(items: BatchItems) -> Self {
+        let BatchItems { good_positives, bad_positives, good_negatives, bad_negatives } = items;
+        Self { good_positives, bad_positives, good_negatives, bad_negatives }
+    }
 }
 
 impl StepSetting {

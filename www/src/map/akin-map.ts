@@ -1,4 +1,4 @@
-// <akin-map>: the gallery as a map. Every point is an item; near points are alike.
+// <akin-map>: the gallery as a map. Every point is an item, or the mean of a class; near points are alike.
 //
 // In a page of somebody else: `<akin-map bundle="bundle/"></akin-map>`. The page's own views give it a
 // `source` instead.
@@ -6,7 +6,8 @@
 // What tests may rely on:
 //   [data-testid=map]        the canvas, with data-points, data-visible, data-pictures="true | false",
 //                            data-drawing="webgpu | canvas", data-drawn="true | false"
-//   [data-testid=map-status] what screen readers read: the item in focus
+//   [data-testid=map-points] what the points are: items or means; the card of a class is .card[data-class]
+//   [data-testid=map-status] what screen readers read: the item or the class in focus
 //   [data-testid=tree]       role=tree; treeitems with data-level, data-class, data-items
 //   [data-testid=chosen]     the grid of chosen items, with data-count
 //   [data-testid=show-proxies], [data-testid=proxies]   see proxy-panel.ts; the overlay is canvas.proxies[data-proxies]
@@ -18,7 +19,7 @@ import { property, query as element, state } from "lit/decorators.js";
 import { saveCanvasButton } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
-import type { Result } from "../messages/engine.js";
+import type { GalleryMap, MapMeans, Result } from "../messages/engine.js";
 import type { Running } from "../protocol.js";
 import { isStopped, session } from "../session.js";
 import "../elements/thumb.js";
@@ -29,12 +30,13 @@ import { dress, UNDRESSED } from "./dress.js";
 import { GallerySource, type QueryScores } from "./gallery-source.js";
 import { disk, type Points } from "./geometry.js";
 import { GpuDrawing, isDrawnByGpu } from "./gpu-drawing.js";
-import { describeItem, itemCard } from "./item-card.js";
-import { chosenGrid, NEAREST, nearestList, type ListActions } from "./map-lists.js";
+import { classCard, describeClass, describeItem, itemCard } from "./item-card.js";
+import { chosenGrid, NEAREST, nearestList, type ListActions, type Nearest } from "./map-lists.js";
 import { mapToolbar } from "./map-toolbar.js";
 import { classMark, colourReader, kinMark, type Mark } from "./marks.js";
 import { Navigation } from "./navigation.js";
 import { Painter, Pictures } from "./painter.js";
+import { ClassMeans, Items, type Plotted } from "./plotted.js";
 import { Proxies } from "./proxies.js";
 import { ProxyLayer } from "./proxy-layer.js";
 import { proxyPanel } from "./proxy-panel.js";
@@ -53,6 +55,8 @@ export class AkinMap extends ShadowElement {
   @property({ attribute: false }) accessor encoder = 0;
   /** The name of the map; the encoder's first map if it has none of this name. */
   @property() accessor map = "";
+  /** Whether points are the means of the finest classes, where the map has them, and not items. */
+  @property({ type: Boolean }) accessor means = false;
   /** What colours show: a level, 1 … L, or 0 for the kinship to the query. */
   @property({ type: Number }) accessor colour = 1;
   @property({ attribute: false }) accessor query: number | null = null;
@@ -64,6 +68,7 @@ export class AkinMap extends ShadowElement {
   @state() private accessor ancestors: Proxies | null = null;
   @state() private accessor scores: QueryScores | null = null;
   @state() private accessor points: Points | null = null;
+  @state() private accessor plotted: Plotted | null = null;
   @state() private accessor problem: Failure | null = null;
   @state() private accessor nearest: readonly Result[] = [];
   @state() private accessor ranking = false;
@@ -78,12 +83,16 @@ export class AkinMap extends ShadowElement {
     shown: () => ({
       points: this.points,
       screen: this.painter?.screen ?? new Float32Array(0),
-      faded: this.dress.faded,
+      // Means of other classes can be reached while one is chosen.
+      faded: this.plotted instanceof ClassMeans ? new Uint8Array(this.plotted.count) : this.dress.faded,
     }),
     paint: () => this.schedule(),
     changed: () => this.requestUpdate(),
-    query: (item) => this.setQuery(item),
-    encircle: (items) => this.choose(items.length > 0 ? { kind: "lasso", items } : null),
+    select: (point) => this.select(point),
+    encircle: (points) => {
+      const items = points.flatMap((point) => this.plotted?.items(point) ?? []);
+      this.choose(items.length > 0 ? { kind: "lasso", items } : null);
+    },
     release: () => {
       const { choice } = this;
       if (choice) this.choose(null);
@@ -159,22 +168,31 @@ export class AkinMap extends ShadowElement {
     return maps.find(({ name }) => name === this.map) ?? maps[0] ?? null;
   }
 
+  /** The class means of the map, if points are these. */
+  private meansEntry(): MapMeans | null {
+    return (this.means && this.mapEntry()?.class_means) || null;
+  }
+
   private async load(source: GallerySource): Promise<void> {
     const map = this.mapEntry();
-    const key = `${this.encoder}/${map?.coordinates}`;
+    const means = this.meansEntry();
+    const coordinates = means?.coordinates ?? map?.coordinates;
+    const key = `${this.encoder}/${coordinates}`;
     if (key === this.loaded) return;
     this.loaded = key;
     this.problem = null;
+    const { tree } = this.openClasses(source);
     try {
       const scores = await source.queryScores(this.encoder);
-      const points = map && (await source.numbers(map.coordinates));
-      const ancestors = map?.proxies ? await Proxies.load(source, map.proxies) : null;
+      const points = coordinates === undefined ? null : await source.numbers(coordinates);
+      const ancestors = map?.proxies && !means ? await Proxies.load(source, map.proxies) : null;
       if (key !== this.loaded) return;
       this.ancestors = ancestors;
       this.scores = scores;
       this.points = points;
+      this.plotted = means ? new ClassMeans(tree, means) : new Items(source.collection, tree);
       if (!points) return;
-      this.navigation.open(points, map.geometry === "poincare_disk");
+      this.navigation.open(points, map?.geometry === "poincare_disk");
       this.dressAgain();
     } catch (error) {
       if (key === this.loaded) this.problem = toFailure(error);
@@ -209,10 +227,10 @@ export class AkinMap extends ShadowElement {
   }
 
   private dressAgain(): void {
-    const { source, classes, points, query } = this;
-    if (!source || !classes || !points) return;
+    const { classes, points, plotted, query } = this;
+    if (!classes || !points || !plotted) return;
     const shown = { points, level: this.colourLevel(), query, chosen: this.choice && chosenItems(this.choice) };
-    this.dress = dress(source.collection, classes.tree, shown);
+    this.dress = dress(plotted, classes.tree, shown);
     this.recolour();
   }
 
@@ -325,8 +343,8 @@ export class AkinMap extends ShadowElement {
   }
 
   private scene(): Scene | null {
-    const { points, inks, source, navigation } = this;
-    if (!points || !inks || !source || this.dress.markOf.length * 2 !== points.length) return null;
+    const { points, plotted, inks, source, navigation } = this;
+    if (!points || !plotted || !inks || !source || this.dress.markOf.length * 2 !== points.length) return null;
     const { tile } = source.collection.manifest.thumbnails;
     return {
       points,
@@ -334,10 +352,12 @@ export class AkinMap extends ShadowElement {
       isDisk: navigation.space === disk,
       marks: this.marks,
       ...this.dress,
-      query: this.queryPlace(points, points.length / 2),
-      nearest: this.nearest.slice(0, NEAREST).map(({ item }) => item),
+      query: this.queryPlace(points, plotted),
+      // Lines lead to items.
+      nearest: plotted instanceof Items ? this.nearest.slice(0, NEAREST).map(({ item }) => item) : [],
       focus: navigation.focused,
       lasso: navigation.lasso,
+      hasPictures: plotted instanceof Items,
       picture: (item) => {
         const at = source.sprites.place(item);
         const image = this.pictures?.get(at.sheet);
@@ -402,11 +422,13 @@ export class AkinMap extends ShadowElement {
     this.announce();
   }
 
-  /** The point of the query. A stored query has none of its own and stands amid its three nearest items. */
-  private queryPlace(points: Points, gallery: number): [number, number] | null {
+  /** The point of the query. A stored query has none among items and stands amid its three nearest. */
+  private queryPlace(points: Points, plotted: Plotted): [number, number] | null {
     const { query } = this;
     if (query === null) return null;
-    const near = query < gallery ? [query] : this.nearest.slice(0, 3).map(({ item }) => item);
+    const own = plotted.pointOf(query);
+    const amid = plotted instanceof Items ? this.nearest.slice(0, 3).map(({ item }) => item) : [];
+    const near = own === null ? amid : [own];
     if (near.length === 0) return null;
     const mean = (offset: number) =>
       near.reduce((sum, item) => sum + (points[2 * item + offset] ?? 0), 0) / near.length;
@@ -431,6 +453,17 @@ export class AkinMap extends ShadowElement {
     this.query = item;
     this.dispatchEvent(new CustomEvent("akin-query", { detail: { item }, bubbles: true, composed: true }));
     this.announce();
+  }
+
+  /** Makes the item of a point the query, or chooses its class. */
+  private select(point: number): void {
+    const { plotted } = this;
+    if (!(plotted instanceof ClassMeans)) return this.setQuery(point);
+    const node = plotted.node(point);
+    if (!node) return;
+    this.chooseClass(node);
+    this.classes?.reveal(node);
+    this.requestUpdate();
   }
 
   choose(choice: Choice | null): void {
@@ -484,10 +517,12 @@ export class AkinMap extends ShadowElement {
       </p>`;
     }
     const level = this.colourLevel();
+    const means = this.meansEntry();
+    const finest = source.collection.levels.at(-1);
     const chosen = this.choice?.kind === "class" ? this.choice.node : null;
     const actions = {
       query: (item: number | null) => this.setQuery(item),
-      focus: (item: number) => (navigation.focused = item),
+      focus: (item: number) => (navigation.focused = this.plotted?.pointOf(item) ?? null),
     };
     return html`<div class="frame">
         ${this.shows("controls") ? this.toolbar(source, map.name, level) : nothing}
@@ -495,8 +530,8 @@ export class AkinMap extends ShadowElement {
         ${this.shows("tree") ? classes.render({ level, chosen, scores: this.scores }) : nothing}
       </div>
       <div class="caption">
-        <p>${map.description}</p>
-        ${this.shows("controls") ? saveCanvasButton(() => this.wholeCanvas(), `map-${this.entry()?.name}-${map.name}`) : nothing}
+        <p>${means ? `Each point is the mean embedding of one ${finest}. ${means.description}` : map.description}</p>
+        ${this.shows("controls") ? saveCanvasButton(() => this.wholeCanvas(), `map-${this.entry()?.name}-${map.name}${means ? "-class-means" : ""}`) : nothing}
       </div>
       ${
         this.ancestors && this.proxies !== "" && this.shows("lists")
@@ -515,22 +550,44 @@ export class AkinMap extends ShadowElement {
       this.announce();
     };
     const proxies = { has: this.ancestors !== null, shown: this.proxies !== "" };
-    const shown = { encoder: this.encoder, map, level, hasQuery: this.query !== null, proxies };
+    const has = (map: GalleryMap | null) => Boolean(map?.class_means);
+    const shown = {
+      encoder: this.encoder,
+      map,
+      level,
+      hasQuery: this.query !== null,
+      means: (this.entry()?.maps ?? []).some(has) ? this.meansEntry() !== null : null,
+      hasMeans: has(this.mapEntry()),
+      proxies,
+    };
     return mapToolbar(source, shown, this.navigation, {
       encoder: (index) => set(() => (this.encoder = index)),
       map: (name) => set(() => (this.map = name)),
       colour: (level) => set(() => (this.colour = level)),
+      means: (on) => set(() => (this.means = on)),
       proxies: (shown) => set(() => (this.proxies = shown ? "all" : "")),
     });
   }
 
   private nearestList(source: GallerySource, actions: ListActions) {
     const { query, choice, onlyChosen } = this;
-    if (query === null)
+    const hasLines = this.meansEntry() === null;
+    if (query === null && hasLines)
       return html`<p class="hint">Choose a point, and the map shows what this encoder finds nearest to it.</p>`;
+    if (query === null)
+      return choice ? nothing : html`<p class="hint">Choose a point to see the pictures of its class.</p>`;
     const encoder = this.entry()?.name ?? "";
     const search = this.bundle === "" ? this.searchAddress(query) : null;
-    const nearest = { query, encoder, results: this.nearest, isRanking: this.ranking, choice, onlyChosen, search };
+    const nearest: Nearest = {
+      query,
+      encoder,
+      results: this.nearest,
+      isRanking: this.ranking,
+      choice,
+      onlyChosen,
+      onMap: hasLines ? "lines" : (this.plotted?.pointOf(query) ?? null) === null ? "nothing" : "circle",
+      search,
+    };
     return nearestList(source, nearest, { ...actions, onlyChosen: (on) => (this.onlyChosen = on) });
   }
 
@@ -553,11 +610,10 @@ export class AkinMap extends ShadowElement {
   }
 
   private stage(source: GallerySource) {
-    const { navigation, ancestors, query, scores } = this;
-    const { focused } = navigation;
+    const { navigation, ancestors } = this;
     const hasProxies = ancestors !== null && this.proxies !== "";
-    const shown = focused === null ? null : { item: focused, query, scores };
-    const line = shown && hasProxies ? ancestors.line(shown.item) : [];
+    const isMeans = this.meansEntry() !== null;
+    const shown = this.focusShown(source, hasProxies ? ancestors : null);
     return html`<canvas
         data-testid="map"
         tabindex="0"
@@ -574,15 +630,28 @@ export class AkinMap extends ShadowElement {
         @wheel=${{ handleEvent: navigation.onWheel, passive: false }}
         @keydown=${navigation.onKey}
       ></canvas>
-      ${hasProxies ? html`<canvas class="proxies" aria-hidden="true"></canvas>` : nothing}
-      ${shown ? itemCard(source, shown) : nothing}
+      ${hasProxies ? html`<canvas class="proxies" aria-hidden="true"></canvas>` : nothing} ${shown?.card}
       <p id="map-keys" class="visually-hidden">
-        The arrow keys move from point to point, Enter makes a point the query, plus and minus zoom, Shift with an arrow
-        key moves the map, 0 shows all of it. The tree beside the map chooses classes.
+        The arrow keys move from point to point, Enter
+        ${isMeans ? "chooses the class of a point" : "makes a point the query"}, plus and minus zoom, Shift with an
+        arrow key moves the map, 0 shows all of it. The tree beside the map chooses classes.
       </p>
-      <p class="visually-hidden" role="status" data-testid="map-status">
-        ${shown && navigation.keyboard ? describeItem(source, shown, line) : ""}
-      </p>`;
+      <p class="visually-hidden" role="status" data-testid="map-status">${navigation.keyboard ? shown?.text : ""}</p>`;
+  }
+
+  /** The card of the point in focus, and what screen readers read of it. */
+  private focusShown(source: GallerySource, ancestors: Proxies | null) {
+    const { plotted, classes, query, scores, navigation } = this;
+    const { focused } = navigation;
+    if (focused === null || !plotted || !classes) return null;
+    if (!(plotted instanceof ClassMeans)) {
+      const shown = { item: focused, query, scores };
+      return { card: itemCard(source, shown), text: describeItem(source, shown, ancestors?.line(focused) ?? []) };
+    }
+    const node = plotted.node(focused);
+    if (!node) return null;
+    const shown = { node, tree: classes.tree, query, scores };
+    return { card: classCard(source, shown), text: describeClass(shown) };
   }
 
   /** The address of the page's search with an item, in the page's own place. */

@@ -1,8 +1,8 @@
 // The mark and the opacity of every point, and the names of classes on the map.
 
-import type { Collection } from "../collection.js";
 import { sharedLevel } from "../kinship.js";
 import type { Points } from "./geometry.js";
+import { Items, type Plotted } from "./plotted.js";
 import type { Label } from "./scene.js";
 import type { ClassTree } from "./tree.js";
 
@@ -27,37 +27,42 @@ interface Shown {
   chosen: readonly number[] | null;
 }
 
-export function dress(collection: Collection, tree: ClassTree, { points, level, query, chosen }: Shown): Dress {
-  const count = points.length / 2;
+export function dress(plotted: Plotted, tree: ClassTree, { points, level, query, chosen }: Shown): Dress {
+  const { count } = plotted;
   const markOf = new Uint16Array(count);
   if (level === 0) {
-    const own = collection.labels(query ?? 0);
-    for (let item = 0; item < count; item++) markOf[item] = sharedLevel(own, collection.labels(item));
+    const own = tree.collection.labels(query ?? 0);
+    for (let point = 0; point < count; point++) markOf[point] = sharedLevel(own, plotted.labels(point));
   } else {
-    for (let item = 0; item < count; item++) markOf[item] = tree.classOf(item, level)?.place ?? 0;
+    for (let point = 0; point < count; point++) markOf[point] = plotted.classOf(point, level)?.place ?? 0;
   }
   const faded = new Uint8Array(count);
   if (chosen) {
     faded.fill(1);
-    for (const item of chosen) faded[item] = 0;
+    for (const item of chosen) {
+      const point = plotted.pointOf(item);
+      if (point !== null) faded[point] = 0;
+    }
   }
   const nodes = tree.levels[Math.max(1, level) - 1] ?? [];
   const labelled = nodes.length <= MOST_LABELS ? nodes : (tree.levels[0] ?? []);
   const labels = labelled
-    .filter(({ items }) => items.length > 0)
     .toSorted((a, b) => b.items.length - a.items.length)
-    .map((node) => ({
+    .map((node) => ({ node, within: plotted.pointsOf(node) }))
+    .filter(({ within }) => within.length > 0)
+    .map(({ node, within }) => ({
       text: node.name,
-      at: middle(node.items, points),
-      mark: level === node.level ? node.place : -1,
+      at: middle(within, points),
+      // Among means, a mark would look like one more of them.
+      mark: level === node.level && plotted instanceof Items ? node.place : -1,
     }));
   return { markOf, faded, labels };
 }
 
-/** The median of the points of items in both directions: far-off items do not move it. */
-function middle(items: readonly number[], points: Points): [number, number] {
+/** The median of points in both directions: far-off ones do not move it. */
+function middle(within: readonly number[], points: Points): [number, number] {
   const median = (offset: number) => {
-    const values = items.map((item) => points[2 * item + offset] ?? 0).sort((a, b) => a - b);
+    const values = within.map((point) => points[2 * point + offset] ?? 0).sort((a, b) => a - b);
     return values[Math.floor(values.length / 2)] ?? 0;
   };
   return [median(0), median(1)];

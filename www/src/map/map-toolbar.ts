@@ -12,6 +12,10 @@ interface Shown {
   /** The level of the colours; 0 for kinship to the query. */
   level: number;
   hasQuery: boolean;
+  /** Whether points are class means; null if no map of the encoder has them. */
+  means: boolean | null;
+  /** Whether this map has class means. */
+  hasMeans: boolean;
   /** Whether the map has learned ancestors, and whether they are shown. */
   proxies: { has: boolean; shown: boolean };
 }
@@ -20,6 +24,7 @@ interface Actions {
   encoder: (index: number) => void;
   map: (name: string) => void;
   colour: (level: number) => void;
+  means: (on: boolean) => void;
   proxies: (shown: boolean) => void;
 }
 
@@ -27,7 +32,7 @@ const value = (event: Event): string => (event.target as HTMLSelectElement).valu
 
 export function mapToolbar(
   { collection, encoders }: GallerySource,
-  { encoder, map, level, hasQuery, proxies }: Shown,
+  { encoder, map, level, hasQuery, means, hasMeans, proxies }: Shown,
   navigation: Navigation,
   set: Actions,
 ) {
@@ -49,6 +54,19 @@ export function mapToolbar(
         ${maps.map(({ name }) => html`<option value=${name} ?selected=${name === map}>${name}</option>`)}
       </select></label
     >
+    ${
+      means === null
+        ? nothing
+        : html`<label class="field"
+            >Points
+            <select data-testid="map-points" @change=${(event: Event) => set.means(value(event) === "means")}>
+              <option value="items" ?selected=${!means}>pictures</option>
+              <option value="means" ?selected=${means} ?disabled=${!hasMeans}>
+                ${hasMeans ? "class means" : "class means (too few classes)"}
+              </option>
+            </select></label
+          >`
+    }
     <label class="field"
       >Colour
       <select data-testid="map-colour" @change=${(event: Event) => set.colour(Number(value(event)))}>

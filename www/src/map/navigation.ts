@@ -8,17 +8,17 @@ export interface Surface {
     readonly points: Points | null;
     /** The places of all points on the screen, as they were last painted. */
     readonly screen: Float32Array;
-    /** 1 for every point that does not belong to the choice. */
+    /** 1 for every point that keys pass over and pointers avoid, because it does not belong to the choice. */
     readonly faded: Uint8Array;
   };
   /** Paints the map again. */
   paint(): void;
   /** The focus or the lasso has changed. */
   changed(): void;
-  /** Makes an item the query. */
-  query(item: number): void;
-  /** Chooses the items inside the lasso. */
-  encircle(items: readonly number[]): void;
+  /** Chooses a point: makes its item the query, or chooses its class. */
+  select(point: number): void;
+  /** Chooses the points inside the lasso. */
+  encircle(points: readonly number[]): void;
   /** Takes the choice back. Returns whether there was one. */
   release(): boolean;
   /** Chooses the proxy at a place on the screen. Returns whether there is one. */
@@ -30,12 +30,12 @@ const CLICK_PIXELS = 5;
 const PAN_PIXELS = 60;
 const ZOOM_STEP = 1.5;
 /** How near a pointer must be to a point or a proxy, in pixels: a finger covers more than a mouse. */
-const REACH = { touch: { item: 26, proxy: 18 }, mouse: { item: 14, proxy: 8 } } as const;
+const REACH = { touch: { point: 26, proxy: 18 }, mouse: { point: 14, proxy: 8 } } as const;
 
 export class Navigation {
   view: Viewport = { width: 1, height: 1, zoom: 1, centre: [0, 0] };
   space: Space = disk;
-  /** The line around items while it is drawn. */
+  /** The line around points while it is drawn. */
   lasso: [number, number][] = [];
   /** Whether the last move was one of the keyboard. */
   keyboard = false;
@@ -47,14 +47,14 @@ export class Navigation {
 
   constructor(private readonly map: Surface) {}
 
-  /** The item in focus. */
+  /** The point in focus. */
   get focused(): number | null {
     return this.focus;
   }
 
-  set focused(item: number | null) {
-    if (item === this.focus) return;
-    this.focus = item;
+  set focused(point: number | null) {
+    if (point === this.focus) return;
+    this.focus = point;
     this.map.changed();
   }
 
@@ -134,7 +134,7 @@ export class Navigation {
     const place = this.placeOf(event);
     const before = this.pointers.get(event.pointerId);
     if (!before) {
-      if (event.pointerType === "mouse") this.focusNear(place, REACH.mouse.item);
+      if (event.pointerType === "mouse") this.focusNear(place, REACH.mouse.point);
       return;
     }
     this.dragged += Math.hypot(place[0] - before[0], place[1] - before[1]);
@@ -170,9 +170,9 @@ export class Navigation {
         return;
       }
       const before = this.focused;
-      const item = this.focusNear(place, reach.item);
-      // A first tap shows the card, a second one makes the item the query.
-      if (item !== null && (isMouse || item === before)) this.map.query(item);
+      const point = this.focusNear(place, reach.point);
+      // A first tap shows the card, a second one chooses the point.
+      if (point !== null && (isMouse || point === before)) this.map.select(point);
     } else if (this.lasso.length > 2) {
       this.finishLasso();
     }
@@ -204,7 +204,7 @@ export class Navigation {
     else if (event.key === "+" || event.key === "=") this.zoomIn();
     else if (event.key === "-") this.zoomOut();
     else if (event.key === "0") this.fit();
-    else if (event.key === "Enter" && this.focused !== null) this.map.query(this.focused);
+    else if (event.key === "Enter" && this.focused !== null) this.map.select(this.focused);
     else if (event.key === "Escape") {
       const hadFocus = this.focused !== null;
       this.focused = null;
@@ -222,13 +222,13 @@ export class Navigation {
         ? [width / 2, height / 2]
         : [screen[2 * this.focused] ?? 0, screen[2 * this.focused + 1] ?? 0];
     let [best, cost] = [this.focused, Infinity];
-    for (let item = 0; item < faded.length; item++) {
-      if (faded[item] === 1 || item === this.focused) continue;
-      const [ax, ay] = [(screen[2 * item] ?? 0) - x, (screen[2 * item + 1] ?? 0) - y];
+    for (let point = 0; point < faded.length; point++) {
+      if (faded[point] === 1 || point === this.focused) continue;
+      const [ax, ay] = [(screen[2 * point] ?? 0) - x, (screen[2 * point + 1] ?? 0) - y];
       const along = ax * dx + ay * dy;
       const across = Math.abs(ax * dy - ay * dx);
       if (along <= 0.5 || across > along * 1.5) continue;
-      if (along + 2 * across < cost) [best, cost] = [item, along + 2 * across];
+      if (along + 2 * across < cost) [best, cost] = [point, along + 2 * across];
     }
     this.focused = best;
     if (best === null) return;
@@ -242,10 +242,11 @@ export class Navigation {
   private focusNear([x, y]: [number, number], within: number): number | null {
     const { screen, faded } = this.map.shown();
     let [best, distance] = [null as number | null, within];
-    for (let item = 0; item < faded.length; item++) {
+    for (let point = 0; point < faded.length; point++) {
       // Chosen points win over faded ones that lie nearer.
-      const d = Math.hypot((screen[2 * item] ?? 0) - x, (screen[2 * item + 1] ?? 0) - y) + (faded[item] === 1 ? 8 : 0);
-      if (d < distance) [best, distance] = [item, d];
+      const d =
+        Math.hypot((screen[2 * point] ?? 0) - x, (screen[2 * point + 1] ?? 0) - y) + (faded[point] === 1 ? 8 : 0);
+      if (d < distance) [best, distance] = [point, d];
     }
     this.focused = best;
     return best;
@@ -253,12 +254,12 @@ export class Navigation {
 
   private finishLasso(): void {
     const { screen, faded } = this.map.shown();
-    const items: number[] = [];
-    for (let item = 0; item < faded.length; item++) {
-      if (isInside(screen[2 * item] ?? 0, screen[2 * item + 1] ?? 0, this.lasso)) items.push(item);
+    const points: number[] = [];
+    for (let point = 0; point < faded.length; point++) {
+      if (isInside(screen[2 * point] ?? 0, screen[2 * point + 1] ?? 0, this.lasso)) points.push(point);
     }
     this.lasso = [];
     this.lassoOn = false;
-    this.map.encircle(items);
+    this.map.encircle(points);
   }
 }

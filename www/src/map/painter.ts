@@ -76,7 +76,7 @@ export class Painter {
       const y = places[2 * item + 1] ?? 0;
       if (x > -9 && y > -9 && x < view.width + 9 && y < view.height + 9) visible.push(item);
     }
-    return { places, visible, pictures: visible.length <= PICTURES && view.zoom > 1.2 };
+    return { places, visible, pictures: scene.hasPictures && visible.length <= PICTURES && view.zoom > 1.2 };
   }
 
   private paintPoints(

@@ -32,11 +32,13 @@ export interface Scene {
   faded: Uint8Array;
   /** The point of the map where the query stands. */
   query: readonly [number, number] | null;
-  /** The query's nearest items, nearest first. */
+  /** The points of the query's nearest items, nearest first. */
   nearest: readonly number[];
   focus: number | null;
   labels: readonly Label[];
   lasso: readonly (readonly [number, number])[];
+  /** Whether points are items, which can be drawn as pictures. */
+  hasPictures: boolean;
   /** The picture of an item: its sheet and the place on it; null while it loads. */
   picture: (item: number) => { image: HTMLImageElement; x: number; y: number; side: number } | null;
   inks: Inks;

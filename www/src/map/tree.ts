@@ -72,9 +72,12 @@ export class ClassTree {
 
   /** The names from the coarsest class down to this one. */
   path(node: ClassNode): string[] {
-    return [...(node.parent ? this.path(node.parent) : []), node.name];
+    return lineOf(node).map(({ name }) => name);
   }
 }
+
+/** A class below all classes above it, from the coarsest. */
+export const lineOf = (node: ClassNode): ClassNode[] => [...(node.parent ? lineOf(node.parent) : []), node];
 
 /** The mean H-AP of the queries of a class; null without scores. */
 export const meanOfClass = (node: ClassNode, scores: QueryScores | null): number | null =>

@@ -252,7 +252,11 @@ geometry?: MapGeometry,
 /**
  * Learned ancestors of the items, in the same space.
  */
-proxies?: MapProxies | null, };
+proxies?: MapProxies | null,
+/**
+ * The means of classes in place of the items, as a map of their own.
+ */
+class_means?: MapMeans | null, };
 
 /**
  * A set of items.
@@ -347,6 +351,24 @@ embedding: Array<number>, };
  * The space of a map.
  */
 export type MapGeometry = "plane" | "poincare_disk";
+
+/**
+ * A map of the mean embeddings of the finest classes, made by the method of the map that it belongs to (as HAPPIER's
+ * figure 5 is).
+ */
+export type MapMeans = {
+/**
+ * How the map was made and how to read it, in a sentence.
+ */
+description: string,
+/**
+ * The C finest classes with an item in the gallery; classes of one parent stand together.
+ */
+classes: Array<number>,
+/**
+ * The path of the coordinates of their means, \[C, 2\], in the space of the map that it belongs to.
+ */
+coordinates: string, };
 
 /**
  * The proxies of an encoder that was trained with HIER, on a map of its gallery; see [`ancestors`](crate::ancestors).

@@ -1,6 +1,28 @@
 // What crosses between the page and a wasm module. Made from Rust types, see web/bridge/src/typescript.rs.
 
 /**
+ * The items of one batch as one query sees them. Calibration asks positives for scores of at least α, and negatives for
+ * scores of at most β.
+ */
+export type BatchItems = {
+/**
+ * The positives with a score of at least α.
+ */
+good_positives: number,
+/**
+ * The positives with a lower score.
+ */
+bad_positives: number,
+/**
+ * The negatives with a score of at most β.
+ */
+good_negatives: number,
+/**
+ * The negatives with a higher score.
+ */
+bad_negatives: number, };
+
+/**
  * Settings of the calibration.
  */
 export type CalibrationConfig = {
@@ -38,6 +60,19 @@ recall: number,
  * Precision.
  */
 precision: number, };
+
+/**
+ * How far AP of all items can be below AP of the batches, if that is 1; null without a positive.
+ */
+export type GapBounds = {
+/**
+ * Whatever the scores.
+ */
+any_scores: number | null,
+/**
+ * For scores that keep to calibration as far as the counts say.
+ */
+calibrated: number | null, };
 
 /**
  * What an [`order`] is best at.

@@ -3,11 +3,12 @@
 //   <akin-steps state="preset=vanishing&tau=0.05" hide="curves"></akin-steps>
 //
 // `state` holds the same parameters as the address of the view (state.ts). Parts that `hide` can name: curves, sliders, equations,
-// presets, losses, items, training, numbers. The event `change` follows every change; `value` then holds it.
+// presets, losses, items, training, numbers, batches. The event `change` follows every change; `value` then holds it.
 //
 // What tests may rely on: [data-testid=step-chart | score-chart | trace | says | sentence | tied], .item[data-item][data-score],
 // .panel[data-loss][data-value][data-exact] .push[data-item][data-push], [data-metric], [data-preset], [data-setting],
-// [data-do=step | run | reset | add | remove].
+// [data-do=step | run | reset | add | remove], [data-batches], [data-bound=any | calibrated][data-value],
+// .worst[data-ranking] .batch.
 
 import { html, nothing, type PropertyValues } from "lit";
 import { property, state as reactive } from "lit/decorators.js";
@@ -21,6 +22,7 @@ import * as format from "../format.js";
 import { relation } from "../kinship.js";
 import type { StepDefaults } from "../messages/science.js";
 import { loadScience, type Given, type Science } from "../science.js";
+import { batchesPart } from "./batches.js";
 import { compute, pushFigure, pushText, tiedItems, trained, type Computed } from "./computed.js";
 import { DEPTH, LEVELS, LOSS_NAMES, LOSSES, STEP_NAMES, stepSetting, type LossName } from "./losses.js";
 import { equations } from "./equations.js";
@@ -359,7 +361,12 @@ export class AkinSteps extends ShadowElement {
         </div>
         ${this.shows("numbers") ? this.numbers(computed) : nothing}
         <p class="visually-hidden" role="status">${this.spoken}</p>
-      </section>`;
+      </section>
+      ${
+        this.shows("batches")
+          ? batchesPart(science, this.current.batches, (batches) => this.change({ batches }))
+          : nothing
+      }`;
   }
 
   private defaults(): Record<SettingName, number> {

@@ -1,6 +1,7 @@
 // What the reader has set: the part of the page that the address holds.
 
 import { digits, list, number, oneOf, type Parameter, type Values } from "../address.js";
+import { batchesOf, digitsOf, type Batches } from "./batches.js";
 import { DEPTH, LOSS_NAMES, type LossName, type StepSettings } from "./losses.js";
 import { PRESETS, presetOf } from "./presets.js";
 
@@ -53,6 +54,8 @@ export const parameters = {
   mu: range("mu"),
   /** Whether both steps start at t = 0, as the papers’ second lines say. */
   at0: flag,
+  /** What each batch holds, five digits (batches.ts). Empty: as at the start. */
+  batches: digits([]),
 };
 
 export type Address = Values<typeof parameters>;
@@ -65,11 +68,12 @@ export interface State extends StepSettings {
   readonly losses: readonly LossName[];
   readonly follow: LossName;
   readonly rate: number;
+  readonly batches: Batches;
 }
 
 /** The state of an address. Items that do not fit together are those of the preset. */
 export function stateOf(address: Address): State {
-  const { at0, scores, levels, losses, follow, ...rest } = address;
+  const { at0, scores, levels, losses, follow, batches, ...rest } = address;
   const preset = presetOf(address.preset);
   const fit =
     scores.length > 0 &&
@@ -84,6 +88,7 @@ export function stateOf(address: Address): State {
     levels: fit ? levels : preset.levels,
     losses: shown,
     follow: follow ?? preset.losses[0],
+    batches: batchesOf(batches),
   };
 }
 
@@ -103,6 +108,7 @@ export function addressOf(state: State): Address {
     levels: moved ? state.levels : [],
     losses: same(state.losses, ordered) ? [] : state.losses,
     follow: state.follow === preset.losses[0] ? null : state.follow,
+    batches: digitsOf(state.batches),
   };
 }
 

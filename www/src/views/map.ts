@@ -22,6 +22,8 @@ export const parameters = {
   compare: text(null),
   /** The name of the map. */
   map: text(""),
+  /** What the points are. */
+  points: oneOf(["items", "means"], "items"),
   /** The level of the colours, 1 … L; 0 for kinship to the query. */
   colour: whole(1, { max: 99 }),
   /** The class chosen: its level and its number, `2.17`. */
@@ -58,8 +60,8 @@ export const view = defineView({
       html`<div class="view-head">
           <h1>A map of the gallery</h1>
           <p class="lede">
-            Every point is a picture. The encoder puts pictures that it finds alike near each other: a good one keeps
-            families together.
+            Every point is a picture, or the mean of all pictures of a class. The encoder puts pictures that it finds
+            alike near each other: a good one keeps families together.
           </p>
         </div>
         ${choice} ${place}`,
@@ -93,12 +95,13 @@ export const view = defineView({
       const { source } = map;
       if (!source) return;
       if (!isSameBundle(source.bundle, address.values.bundle)) return void open();
-      const { q, encoder, compare, map: name, colour, class: chosen, proxies, list, look } = address.values;
+      const { q, encoder, compare, map: name, points, colour, class: chosen, proxies, list, look } = address.values;
       const item = (number: number | null) => (number !== null && number < source.collection.count ? number : null);
       const shown = source.encoderNamed(encoder) ?? source.bestEncoder();
       const other = source.encoderNamed(compare);
       map.encoder = affinity.encoder = shown;
       map.map = name;
+      map.means = points === "means";
       map.proxies = proxies;
       map.colour = colour;
       map.query = item(q);
@@ -116,6 +119,7 @@ export const view = defineView({
         q: map.query,
         encoder: source?.encoders[map.encoder]?.name ?? null,
         map: map.map,
+        points: map.means ? "means" : "items",
         colour: map.colour,
         proxies: map.proxies,
         class: printClass(choice?.kind === "class" ? choice.node : null),

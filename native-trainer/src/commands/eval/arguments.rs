@@ -77,7 +77,7 @@ pub struct EvalArgs {
         long,
         value_name = "COLUMN",
         requires = "gallery",
-        conflicts_with_all = ["path_column", "shard", "dyml", "decomposability_gap"],
+        conflicts_with_all = ["path_column", "shard", "dyml", "decomposability_gap", "hyperbolicity"],
         help_heading = "Embeddings from files"
     )]
     pub junk_column: Option<String>,
@@ -111,7 +111,7 @@ pub struct EvalArgs {
     /// sets that have one label column each (DyML-Vehicle, DyML-Animal), give `--queries`, `--query-labels`,
     /// `--gallery` and `--gallery-labels` once per set, in the same order, with `--path-column`; `--levels` names the
     /// column of each set, or one column for all.
-    #[arg(long, conflicts_with_all = ["against", "per_query", "qualify", "relevance", "decomposability_gap"])]
+    #[arg(long, conflicts_with_all = ["against", "per_query", "qualify", "relevance", "decomposability_gap", "hyperbolicity"])]
     pub dyml: bool,
 
     /// Compare with this run on the same queries. Prints for each metric both means, their difference, and p of a
@@ -132,7 +132,7 @@ pub struct EvalArgs {
         value_name = "NUMBER/COUNT",
         requires = "queries",
         requires = "out",
-        conflicts_with_all = ["dyml", "per_query", "json", "decomposability_gap"],
+        conflicts_with_all = ["dyml", "per_query", "json", "decomposability_gap", "hyperbolicity"],
         help_heading = "Shards"
     )]
     pub shard: Option<Shard>,

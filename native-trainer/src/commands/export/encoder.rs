@@ -3,8 +3,8 @@
 use akin_base::problem::problem;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::{
-    Affinity, BestScores, BundleWriter, ElementType, EncoderEntry, Map, MapProxies, NO_ANCESTOR, QueryTable,
-    coordinate_bytes, embedding_bytes, number_bytes,
+    Affinity, BestScores, BundleWriter, ElementType, EncoderEntry, Map, MapMeans, MapProxies, NO_ANCESTOR,
+    QueryTable, coordinate_bytes, embedding_bytes, number_bytes,
 };
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::EncoderConfig;
@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::Export;
 use crate::config::{Config, device};
 use crate::data::Dataset;
+use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
 use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::projection::{Method, Projection, project};
@@ -110,7 +111,7 @@ pub fn add_encoder(
     Ok((entry, gallery.items, queries.map(|queries| queries.items).unwrap_or_default()))
 }
 
-/// Adds the maps of the gallery, with the run's proxies on the Poincaré disk.
+/// Adds the maps of the gallery, each with that of its class means, and with the run's proxies on the Poincaré disk.
 fn add_maps(
     bundle: &mut BundleWriter,
     folder: &str,
@@ -123,6 +124,8 @@ fn add_maps(
     let projections =
         project(gallery.embeddings, similarity, proxies, export.maps, config.run.seed, export.progress)?;
     let mut maps = Vec::new();
+    let means = ClassMeans::new(gallery)?;
+    let mut maps_of_means = means.project(similarity, export.maps, config.run.seed, export.progress)?;
     for Projection { method, description, geometry, points, proxies: proxy_points } in projections {
         let coordinates = format!("{folder}/{}", method.file_name());
         bundle.add(&coordinates, coordinate_bytes(&points))?;
@@ -133,7 +136,25 @@ fn add_maps(
             }
             _ => None,
         };
-        maps.push(Map { name: method.name().into(), description, coordinates, geometry, proxies });
+        // A small number of classes has no t-SNE and no UMAP.
+        let of_means = maps_of_means.iter().position(|map| map.method == method);
+        let class_means = match of_means.map(|place| maps_of_means.swap_remove(place)) {
+            Some(map) => {
+                let coordinates = format!("{folder}/{}", method.file_name().replace("map-", "class-means-"));
+                bundle.add(&coordinates, coordinate_bytes(&map.points))?;
+                let classes = means.labels.column(means.labels.levels());
+                Some(MapMeans { description: map.description, classes, coordinates })
+            }
+            None => None,
+        };
+        maps.push(Map {
+            name: method.name().into(),
+            description,
+            coordinates,
+            geometry,
+            proxies,
+            class_means,
+        });
     }
     Ok(maps)
 }

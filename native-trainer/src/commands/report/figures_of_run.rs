@@ -7,6 +7,7 @@ use akin_base::quantities::counted;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::MapGeometry;
 use akin_core::embeddings::Embeddings;
+use akin_core::evaluate::Labelled;
 use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit};
 use akin_core::similarity::Similarity;
@@ -23,6 +24,7 @@ use rayon::prelude::*;
 
 use crate::commands::export::tile;
 use crate::data::Dataset;
+use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::class_scores;
 use crate::evaluation::embedding::Evaluation;
 use crate::evaluation::projection::{Method, project};
@@ -472,33 +474,14 @@ fn point_groups(run: &Evaluated, labels: &Labels) -> (Vec<usize>, Vec<String>) {
     (column.iter().map(|class| place[class]).collect(), names)
 }
 
-/// The mean embedding of each finest class, with the labels of these classes.
-fn class_means(run: &Evaluated) -> Result<(Embeddings, Labels)> {
-    let embeddings = run.gallery_embeddings();
-    let dimension = embeddings.dimension();
-    let mut sums: BTreeMap<&[u32], (Vec<f32>, f32)> = BTreeMap::new();
-    for (row, &item) in run.gallery_items().iter().enumerate() {
-        let (sum, count) =
-            sums.entry(run.dataset.labels.row(item)).or_insert_with(|| (vec![0.0; dimension], 0.0));
-        sum.iter_mut().zip(embeddings.row(row)).for_each(|(sum, x)| *sum += x);
-        *count += 1.0;
-    }
-    let values = sums.values().flat_map(|(sum, count)| sum.iter().map(move |x| x / count)).collect();
-    let labels = sums.keys().flat_map(|path| path.iter().copied()).collect();
-    Ok((Embeddings::new(dimension, values)?, Labels::new(run.depth(), labels)?))
-}
-
 fn maps(run: &Evaluated, progress: Progress, figures: &mut Vec<Figure>) -> Result<()> {
     let depth = run.depth();
-    let (means, labels) = class_means(run)?;
-    // Means of opposite vectors are 0, which has no cosine.
-    let similarity = match run.similarity {
-        Similarity::Cosine | Similarity::Hamming => Similarity::Euclidean,
-        other => other,
-    };
+    let items = run.dataset.labels.select(run.gallery_items());
+    let means = ClassMeans::new(Labelled { embeddings: run.gallery_embeddings(), labels: &items })?;
+    let labels = &means.labels;
     let methods = [Method::Tsne, Method::Pca];
-    if let Some(found) = project(&means, similarity, None, &methods, run.seed, progress)?.into_iter().next() {
-        let (group, names) = point_groups(run, &labels);
+    if let Some(found) = means.project(run.similarity, &methods, run.seed, progress)?.into_iter().next() {
+        let (group, names) = point_groups(run, labels);
         let points: Vec<Point> = found
             .points
             .iter()
@@ -520,12 +503,11 @@ fn maps(run: &Evaluated, progress: Progress, figures: &mut Vec<Figure>) -> Resul
     }
 
     let gallery = run.gallery_embeddings();
-    let labels = run.dataset.labels.select(run.gallery_items());
     let methods = [Method::Poincare, Method::Umap];
     let proxies = run.ancestors.as_ref();
     let found = project(gallery, run.similarity, proxies, &methods, run.seed, progress)?.into_iter().next();
     let ancestors =
-        proxies.map(|proxies| Ancestors::new(gallery, &labels, proxies, run.similarity)).transpose()?;
+        proxies.map(|proxies| Ancestors::new(gallery, &items, proxies, run.similarity)).transpose()?;
     let lines_of: Vec<Vec<Option<usize>>> = match &ancestors {
         Some(ancestors) => (0..gallery.len())
             .into_par_iter()
@@ -534,7 +516,7 @@ fn maps(run: &Evaluated, progress: Progress, figures: &mut Vec<Figure>) -> Resul
         None => Vec::new(),
     };
     if let Some(found) = found {
-        let (group, names) = point_groups(run, &labels);
+        let (group, names) = point_groups(run, &items);
         let point = |(row, &place): (usize, &[f32; 2])| Point {
             place,
             group: group[row],

@@ -7,7 +7,7 @@ use akin_core::metrics::Metric;
 use akin_figures::Figure;
 use anyhow::Result;
 
-use crate::evaluation::report::{measurement, with_interval};
+use crate::evaluation::report::{hyperbolicity_text, measurement, with_interval};
 
 /// The parts of a report.
 pub struct Page {
@@ -175,6 +175,12 @@ fn results(runs: &[RunPart]) -> String {
                 .filter_map(|run| Some((run.name.as_str(), &run.report.levels[at_level(run)?].means)))
                 .collect();
             html += &table(name, "run", &metrics(true), rows);
+        }
+    }
+    for run in runs {
+        if let Some(text) = hyperbolicity_text(&run.report) {
+            let name = if runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
+            html += &format!("<p>{}{}.</p>\n", escape(&name), escape(&text));
         }
     }
     let shared = runs.iter().all(|run| measurement(&run.report) == measurement(&first.report));
