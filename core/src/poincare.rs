@@ -20,6 +20,7 @@ mod hyperbolicity;
 #[cfg(feature = "tensor")]
 pub use ball::{Ball, clip};
 pub use hyperbolicity::Hyperbolicity;
+pub(crate) use hyperbolicity::suggested_curvature;
 
 use serde::{Deserialize, Serialize};
 

@@ -98,13 +98,18 @@ fn contents() -> Contents {
 }
 
 fn writer() -> BundleWriter {
+    writer_of(&POINTS, &POINTS[1..])
+}
+
+/// A bundle whose map has these points and class means.
+fn writer_of(points: &[[f32; 2]], means: &[[f32; 2]]) -> BundleWriter {
     let mut bundle = BundleWriter::new();
     bundle.add("labels.bin", label_bytes(&taxonomy().1)).unwrap();
     bundle.add("t-0.jpg", b"a picture".to_vec()).unwrap();
     bundle.add("t-1.jpg", b"another".to_vec()).unwrap();
-    bundle.add("happier/map.f32", coordinate_bytes(&POINTS)).unwrap();
-    bundle.add("happier/class-means.f32", coordinate_bytes(&POINTS[1..])).unwrap();
-    bundle.add("happier/proxies.f32", coordinate_bytes(&POINTS[..2])).unwrap();
+    bundle.add("happier/map.f32", coordinate_bytes(points)).unwrap();
+    bundle.add("happier/class-means.f32", coordinate_bytes(means)).unwrap();
+    bundle.add("happier/proxies.f32", coordinate_bytes(&points[..2])).unwrap();
     bundle.add("happier/nearest.u32", number_bytes(&[2, 0])).unwrap();
     bundle.add("happier/ancestors.u32", number_bytes(&[1, 0, NO_ANCESTOR, 1, 0, 0])).unwrap();
     bundle.add("happier/affinity.f32", embedding_bytes(&[1.0, 0.25, 0.25, 0.75], ElementType::F32)).unwrap();
@@ -203,6 +208,11 @@ fn a_point_outside_the_poincare_disk_is_refused() {
     let mut contents = contents();
     contents.encoders[0].maps[0].geometry = MapGeometry::PoincareDisk;
     let error = writer().finish(&contents).unwrap_err();
+    assert!(error.message().contains("point 1 lies outside"), "{error}");
+    // A class mean is held to the same.
+    let inside = [[0.1, 0.2], [0.0, -0.5], [0.3, 0.3]];
+    writer_of(&inside, &inside[..2]).finish(&contents).unwrap();
+    let error = writer_of(&inside, &[[0.1, 0.2], [0.9, 0.9]]).finish(&contents).unwrap_err();
     assert!(error.message().contains("point 1 lies outside"), "{error}");
 }
 

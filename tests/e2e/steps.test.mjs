@@ -403,7 +403,14 @@ test("AP of the whole set is bounded by what the batches hold, and calibration r
     assert.deepEqual(await axeProblems(page), []);
   }));
 
-test("batches of an address that are no five figures are those at the start", () =>
+test("where equation 9 gives less than equation 8, the note says that the larger value counts", () =>
+  open("&batches=81606", async (page) => {
+    const loss = async (name) => Number(await attribute(page.locator(`[data-bound=${name}]`), "data-value"));
+    assert.ok((await loss("calibrated")) > (await loss("any")));
+    assert.match(await page.innerText("[data-testid=both]"), /smaller value.*larger one counts/s);
+  }));
+
+test("batches of an address that are out of range are those at the start", () =>
   open("&batches=90000", async (page) => {
     const [any] = gapBounds({
       count: 4,

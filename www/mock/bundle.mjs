@@ -299,7 +299,7 @@ function lookInside(at, items, weights, put) {
     ["UMAP", "UMAP with 15 neighbours. Near points are alike.", "plane", flat(itemPaths, 0.35), flat(paths, 0)],
     [
       "Poincaré disk",
-      "The neighbours of each item, laid out in the hyperbolic plane.",
+      "The neighbours of each point, laid out in the hyperbolic plane.",
       "poincare_disk",
       disk(itemPaths, 0.5),
       null,

@@ -137,8 +137,8 @@ impl EvaluationConfig {
     /// # Errors
     ///
     /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one
-    /// twice, a block of 0, a bootstrap without resamples or with more than a million, or a hyperbolicity out of range or
-    /// without a distance.
+    /// twice, a block of 0, a bootstrap without resamples or with more than a million, a hyperbolicity out of range, or
+    /// one for a similarity that it is not defined for.
     pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
         let relevance = self.relevance.checked(depth)?;
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));

@@ -16,6 +16,9 @@ const POINTS: std::ops::RangeInclusive<usize> = 4..=5_000;
 /// The most [`TreeLikeness::draws`].
 const MOST_DRAWS: usize = 1_000;
 
+/// What to do if items are ranked by something else.
+const DISTANCES: &str = "rank by cosine, euclidean or poincare, or leave out the hyperbolicity";
+
 /// The relative δ of a tree whose distances are rounded is below this.
 const ROUNDING: f64 = 1e-9;
 
@@ -24,7 +27,7 @@ const ROUNDING: f64 = 1e-9;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeLikeness {
-    /// The number of items of a draw, 4 to 5000; of a smaller set, all. The time grows with its third power. Hyp's code
+    /// The number of items in a draw, 4 to 5000. A draw from a smaller set has all items. The time grows with its third power. Hyp's code
     /// takes 2000.
     pub points: usize,
     /// The number of draws, 1 to 1000. Default: 10.
@@ -61,7 +64,7 @@ impl TreeLikeness {
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] for numbers out of range, and for the dot product and Hamming distance.
+    /// [`Kind::Config`] for numbers out of range, and for the dot product and the Hamming distance.
     pub(super) fn check(&self, similarity: Similarity) -> Result<()> {
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
         if !POINTS.contains(&self.points) {
@@ -78,9 +81,15 @@ impl TreeLikeness {
         }
         match similarity {
             Similarity::Cosine | Similarity::Euclidean | Similarity::Poincare { .. } => Ok(()),
-            Similarity::Dot | Similarity::Hamming => refuse(
-                "the hyperbolicity is measured by the distance of embeddings, and items are not ranked by one".into(),
-                "rank by cosine, euclidean or poincare, or leave out the hyperbolicity",
+            Similarity::Dot => refuse(
+                "the hyperbolicity needs a distance, and the dot product, by which items are ranked, is none"
+                    .into(),
+                DISTANCES,
+            ),
+            Similarity::Hamming => refuse(
+                "the hyperbolicity is not measured for the Hamming distance, by which items are ranked"
+                    .into(),
+                DISTANCES,
             ),
         }
     }
@@ -95,7 +104,7 @@ impl TreeLikeness {
 ///
 /// # Errors
 ///
-/// [`Kind::Config`] for settings out of range, and for similarities without a distance; [`Kind::Embeddings`] for
+/// [`Kind::Config`] for settings out of range, and for the dot product and the Hamming distance; [`Kind::Embeddings`] for
 /// embeddings that cannot be read or are not finite.
 pub fn mean_hyperbolicity(
     rows: &dyn Rows,
@@ -138,9 +147,7 @@ pub fn mean_hyperbolicity(
         draws: relatives.len(),
         relative,
         deviation: deviation(&relatives),
-        curvature: relative
-            .filter(|&relative| relative > ROUNDING)
-            .map(|relative| (0.144 / relative).powi(2)),
+        curvature: relative.filter(|&relative| relative > ROUNDING).map(poincare::suggested_curvature),
     })
 }
 
@@ -199,7 +206,13 @@ mod tests {
         let rows = random(40);
         let one = measured(&rows, Similarity::Cosine, 10, 5);
         assert_eq!(measured(&rows, Similarity::Cosine, 10, 5), one);
-        assert!(one.draws == 5 && one.deviation.unwrap() > 0.0);
+        assert_eq!(one.draws, 5);
+        // The first draw is the same whatever their number. Two numbers are deviation / √2 from their mean.
+        let first = measured(&rows, Similarity::Cosine, 10, 1).relative.unwrap();
+        let two = measured(&rows, Similarity::Cosine, 10, 2);
+        let distance = (two.relative.unwrap() - first).abs();
+        assert!(distance > 0.0);
+        assert!((distance - two.deviation.unwrap() / 2f64.sqrt()).abs() < 1e-12);
     }
 
     #[test]
@@ -223,6 +236,7 @@ mod tests {
         assert_eq!(refusal(3, 1, Similarity::Cosine), "the hyperbolicity has draws of 3 points");
         assert_eq!(refusal(6_000, 1, Similarity::Cosine), "the hyperbolicity has draws of 6000 points");
         assert_eq!(refusal(10, 0, Similarity::Cosine), "the hyperbolicity has 0 draws");
-        assert!(refusal(10, 1, Similarity::Dot).contains("measured by the distance"));
+        assert!(refusal(10, 1, Similarity::Dot).contains("needs a distance"));
+        assert!(refusal(10, 1, Similarity::Hamming).contains("Hamming distance"));
     }
 }

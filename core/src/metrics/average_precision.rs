@@ -22,7 +22,7 @@ pub(super) const TRAPEZOID_AP: MetricEntry = MetricEntry {
     name: "trapezoid_ap",
     symbol: "trapezoid AP",
     title: "average precision by trapezoids, as the benchmarks of Oxford and Paris compute it",
-    formula: "1/R Σ_i ((rank⁺(i) − 1) / (rank(i) − 1) + rank⁺(i) / rank(i)) / 2",
+    formula: "1/R Σ_i ((rank⁺(i) − 1) / (rank(i) − 1) + rank⁺(i) / rank(i)) / 2, with 1 for 0/0",
     unit: Unit::Share,
     greater_is_better: true,
     per_level: true,

@@ -57,8 +57,13 @@ impl Hyperbolicity {
             delta = best.iter().zip(&row_x).fold(delta, |delta, (best, xz)| delta.max(best - xz));
         }
         let relative = 2.0 * delta / diameter;
-        Ok(Self { delta, diameter, relative, curvature: (0.144 / relative).powi(2) })
+        Ok(Self { delta, diameter, relative, curvature: suggested_curvature(relative) })
     }
+}
+
+/// c = (0.144 / relative)², the curvature that Khrulkov et al. suggest for data of a relative δ.
+pub(crate) fn suggested_curvature(relative: f64) -> f64 {
+    (0.144 / relative).powi(2)
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub struct Missing {
 const UNKNOWN: &str = "its numbers are not in any text at hand";
 
 /// What stands for the scores of a result that has none.
-const DRAWN: &str = "no score: a drawing, or a share between two rows";
+const NO_SCORE: &str = "the paper prints no score of its own: a drawing, or a difference of two rows";
 
 /// Prints the list.
 pub fn run(args: RecipesArgs) -> Result<()> {
@@ -157,7 +157,7 @@ fn published(recipe: &Recipe, row: Option<&str>) -> Result<PublishedConfig> {
 /// The scores of a result in a line, with the level or the data set that they are of.
 fn scores(result: &PublishedResult) -> String {
     if result.scores.is_empty() {
-        return DRAWN.to_owned();
+        return NO_SCORE.to_owned();
     }
     let scores =
         result.scores.iter().map(|(metric, score)| format!("{} {}", metric.label(), printed(*score)));

@@ -36,7 +36,7 @@ pub struct PublishedResult {
     /// The name of the row there.
     pub row: String,
     /// The level at which they are measured, or `average` for the mean over levels that DyML's protocol reports. Default:
-    /// none; a metric per level counts at the finest.
+    /// none; a metric per level counts at the finest. Not together with `on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// The data set that they are measured on, if it is not that of the training; `akin eval RUN --data CONFIG` measures
@@ -44,7 +44,7 @@ pub struct PublishedResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<OtherData>,
     /// The scores as akin prints them, shares in percent, for example `{ h_ap = 59.4, "recall@1" = 81.0 }`.
-    /// Empty for a drawing.
+    /// Empty if the paper prints no score of this row.
     pub scores: BTreeMap<Metric, f64>,
 }
 
@@ -93,6 +93,12 @@ impl PublishedConfig {
                 )
             })?;
             if let Some(on) = result.on {
+                ensure(result.level.is_none(), || {
+                    (
+                        format!("published.results names the data set `{}` and a level", on.kind.name()),
+                        "remove `level`; on another data set a metric per level counts at the finest",
+                    )
+                })?;
                 let has_several = matches!(on.kind, DataKind::Roxford5k | DataKind::Rparis6k);
                 ensure(has_several == on.difficulty.is_some(), || {
                     let fault = if has_several {

@@ -84,6 +84,9 @@ fn published_results_name_levels_and_data_sets_that_there_are() {
         let (message, hint) = refusal(&results(&format!("on = {on}, scores = {{}}")), &[]);
         assert!(message.contains(fault) && hint.contains("revisited"), "{message} {hint}");
     }
+    let (message, hint) = refusal(&results("level = 'species', on = { kind = 'sop' }, scores = {}"), &[]);
+    assert!(message.contains("the data set `sop` and a level"), "{message}");
+    assert!(hint.contains("remove `level`"), "{hint}");
     let (message, _) = refusal(&results("level = 'genus', scores = {}"), &[]);
     assert!(message.contains("names the level `genus`, which the data do not have"), "{message}");
 }

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use akin_base::problem::problem;
+use akin_base::quantities::counted;
 use akin_core::pickle::{Pickle, Value};
 use akin_core::taxonomy::ClassIdentity;
 use akin_formats::mat;
@@ -53,7 +54,11 @@ pub static ALL: Entry = Entry {
 pub fn list_tuples(copy: &LocalCopy) -> Result<Listing> {
     let file = copy.path(PICKLE);
     let bytes = copy.bytes(&file)?;
-    let (pickle, root) = unpickle(&bytes, &file, "write it again in Python, as lists and with `protocol=2`")?;
+    let (pickle, root) = unpickle(
+        &bytes,
+        &file,
+        "load it in Python, and write it again with lists in place of arrays: `pickle.dump(data, file, protocol=2)`",
+    )?;
     let mut images = Vec::new();
     for (part, split) in [("train", Split::Train), ("val", Split::Test)] {
         let lacks = |what: &str| {
@@ -114,17 +119,26 @@ fn check_lengths(file: &Path, names: usize, models: usize) -> Result<()> {
         return Ok(());
     }
     Err(problem(
-        format!("{} has {names} image names (`cids`) and {models} models (`cluster`)", file.display()),
+        format!(
+            "{} has {} (`cids`) and {} (`cluster`)",
+            file.display(),
+            counted(names, "image name", "image names"),
+            counted(models, "model", "models")
+        ),
         "copy the file from the data set again",
     ))
 }
 
-/// The file of an image: its three folders are the last six letters of its name, in pairs from the end.
+/// The file of an image: its three folders are the last six characters of its name, in pairs from the end.
 fn image_path(copy: &LocalCopy, name: &str, file: &Path) -> Result<PathBuf> {
-    let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-');
-    if name.len() < 6 || !name.bytes().all(is_letter) {
+    let is_allowed = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'_' | b'-');
+    if name.len() < 6 || !name.bytes().all(is_allowed) {
         return Err(problem(
-            format!("{} names an image {name:?}, which has no six letters for its folders", file.display()),
+            format!(
+                "{} names an image {name:?}, and a name has at least six characters, all of them letters a to z, \
+                 digits, `_` or `-`",
+                file.display()
+            ),
             "copy the file from the data set again",
         ));
     }
@@ -200,11 +214,11 @@ mod tests {
     fn damaged_lists_are_refused() {
         let refused = |pickle: &[u8]| refusal(try_to_read(&files(&[(PICKLE, pickle)]), "kind = 'sfm120k'"));
         let (message, hint) = refused(&pickled(&["00abcdef", "11abcdef"], &[1]));
-        assert!(message.ends_with("has 2 image names (`cids`) and 1 models (`cluster`)"), "{message}");
+        assert!(message.ends_with("has 2 image names (`cids`) and 1 model (`cluster`)"), "{message}");
         assert!(hint.contains("again"));
         for name in ["bcdef", "../abcdef", "äbcdefgh"] {
             let (message, _) = refused(&pickled(&[name], &[1]));
-            assert!(message.ends_with("which has no six letters for its folders"), "{message}");
+            assert!(message.ends_with("letters a to z, digits, `_` or `-`"), "{message}");
         }
         assert!(refused(b"\x80\x02}.").0.ends_with("has no list `cids` in its part `train`"));
         assert!(refused(&TINY[..TINY.len() - 1]).0.contains("is cut short"));
@@ -214,7 +228,7 @@ mod tests {
         let refused = |mat: &[u8]| refusal(try_to_read(&files(&[(NAMES, mat)]), "kind = 'sfm120k_all'")).0;
         let name = text("", "00abcdef");
         let mat = file(&[cell("cids", std::slice::from_ref(&name)), numbers("cluster", &[1, 2])]);
-        assert!(refused(&mat).ends_with("has 1 image names (`cids`) and 2 models (`cluster`)"));
+        assert!(refused(&mat).ends_with("has 1 image name (`cids`) and 2 models (`cluster`)"));
         assert!(refused(&file(&[cell("cids", &[name])])).ends_with("has no list `cluster`"));
         let mat = file(&[cell("cids", &[numbers("", &[1])]), numbers("cluster", &[1])]);
         assert!(refused(&mat).ends_with("has no texts in the list `cids`"));

@@ -128,7 +128,7 @@ pub fn project(
                 let points = scaled(embeddings);
                 proxy_points = proxies.map(scaled);
                 (
-                    "The embeddings themselves: they have two dimensions.".to_owned(),
+                    "The ball has two dimensions, so that the map is the ball itself.".to_owned(),
                     MapGeometry::PoincareDisk,
                     points,
                 )
@@ -138,7 +138,7 @@ pub fn project(
                 proxy_points =
                     proxies.map(|proxies| among(embeddings, similarity, &points, proxies)).transpose()?;
                 let description = format!(
-                    "The neighbours of each item in the ball of {} dimensions, laid out in the hyperbolic plane. \
+                    "The neighbours of each point in the ball of {} dimensions, laid out in the hyperbolic plane. \
                      Who is near whom is kept; the distance to the centre is that of the layout, not of the embedding.{}",
                     embeddings.dimension(),
                     if proxies.is_some() {

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import * as format from "../format.js";
 import type { Science } from "../science.js";
 
-/** What the batches hold, which is the same in each. Its figures are digits, as the address has them. */
+/** What each batch holds; all hold the same. Each number has one digit, since the address has one digit for each. */
 export interface Batches {
   readonly count: number;
   readonly goodPositives: number;
@@ -30,7 +30,7 @@ const SLIDERS: readonly Slider[] = [
   { name: "badNegatives", says: "strangers, above β", least: 0, most: 6 },
 ];
 
-/** The batches of five digits in the order of the sliders; those at the start if they are no such five. */
+/** The batches of five digits in the order of the sliders; `START` if they are not five or one is out of range. */
 export function batchesOf(digits: readonly number[]): Batches {
   const fit = SLIDERS.every(({ least, most }, at) => {
     const digit = digits[at];
@@ -91,7 +91,7 @@ export function batchesPart(science: Science, batches: Batches, set: (batches: B
           // With items below α the bound belongs to no ranking.
           groups:
             badPositives > 0 ? null : [...repeated(one(goodPositives, badNegatives)), one(0, count * goodNegatives)],
-          label: `The worst ranking: ${count} times ${format.count(goodPositives, "item")} of the species before ${format.count(badNegatives, "stranger")} above β, and the other strangers last.`,
+          label: `The worst ranking: ${count} times ${format.count(goodPositives, "item")} of the species before ${format.count(badNegatives, "stranger")} above β${goodNegatives > 0 ? ", and the other strangers last" : ""}.`,
         })}
         <p class="text">
           Calibration is the second part of ROADMAP’s loss. It asks items of the species for a score of at least α, and
@@ -102,7 +102,7 @@ export function batchesPart(science: Science, batches: Batches, set: (batches: B
         <p class="note" data-testid="both">
           ${
             calibrated !== null && any_scores !== null && calibrated > any_scores
-              ? "Here equation 9 gives the larger figure. It leaves out that the items below α of earlier batches stand before strangers, too. Both figures are bounds, so the smaller one counts."
+              ? "Here equation 9 gives the smaller value, although the paper calls it the tighter bound: its first sum does not count the items below α of earlier batches. AP of the whole set is at least both values, so the larger one counts."
               : badPositives > 0
                 ? "With items of the species below α, equation 9 is a bound that no ranking may reach, and none is drawn."
                 : html`&nbsp;`

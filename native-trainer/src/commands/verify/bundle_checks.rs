@@ -4,7 +4,7 @@ use std::path::Path;
 
 use akin_base::files::read_regular_file;
 use akin_base::quantities::counted;
-use akin_core::bundle::{MANIFEST, Manifest};
+use akin_core::bundle::{MANIFEST, Manifest, Map, MapProxies};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::{decode, self_test_pattern};
 use anyhow::{Context, Result};
@@ -87,8 +87,19 @@ fn check_contents<'a>(
         if Some(path) == entry.query_embeddings.as_deref() {
             manifest.query_embeddings(place, bytes(path)?)?;
         }
-        for (map, _) in entry.maps.iter().enumerate().filter(|(_, map)| map.coordinates == path) {
-            manifest.map_points(place, map, bytes(path)?)?;
+        for (map, Map { coordinates, proxies, class_means, .. }) in entry.maps.iter().enumerate() {
+            if path == coordinates {
+                manifest.map_points(place, map, bytes(path)?)?;
+            }
+            if class_means.as_ref().is_some_and(|means| means.coordinates == path) {
+                manifest.map_class_means(place, map, bytes(path)?)?;
+            }
+            if let Some(MapProxies { coordinates, nearest, ancestors, .. }) = proxies
+                && path == coordinates
+            {
+                let files = [bytes(coordinates)?, bytes(nearest)?, bytes(ancestors)?];
+                manifest.check_map_proxies(place, map, files)?;
+            }
         }
         for (affinity, _) in entry.affinities.iter().enumerate().filter(|(_, table)| table.scores == path) {
             manifest.affinity_scores(place, affinity, bytes(path)?)?;
