@@ -9,9 +9,10 @@
 //!
 //! They differ in the surrogate, whose page lists the differences. `happier` is the code, `happier_text` the text. Trained
 //! from random weights on drawn creatures (recipe `biomorphs`, one seed), `happier` has an H-AP of 68.4 and `happier_text`
-//! of 65.5. On frozen features (recipe `grocery-head`, five seeds, tuned) they are equal: 51.7 ± 0.3 and 52.1 ± 0.2. Only
-//! in two dimensions, on the circle of the page's training ground, the text keeps families better together: after 300
-//! steps their AP is 54 with the code and more than 59 with the text.
+//! of 65.5. On frozen features (five seeds) they have 52.7 ± 0.3 and 51.4 ± 0.3 where each is tuned (recipe
+//! `grocery-head`); the surrogates alone, with equal settings, have 53.4 ± 0.2 and 53.6 ± 0.2 (`grocery-rank-losses`).
+//! Only in two dimensions, on the circle of the page's training ground, the text keeps families better together: after
+//! 300 steps their AP is 54 with the code and more than 59 with the text.
 
 use serde::{Deserialize, Serialize};
 
