@@ -326,11 +326,7 @@ fn a_whole_set_leaves_out_unreadable_images_and_its_plan_has_the_memory_of_all_p
     assert!(text.contains("at least 1.84 MB for the pairs of 480 images"), "{text}");
 
     let table = at.read("data/labels.csv");
-    let training: Vec<&str> = table
-        .lines()
-        .filter(|line| line.ends_with(",train"))
-        .map(|line| line.split_once(',').unwrap().0)
-        .collect();
+    let training = training_images(&table);
     at.write(&format!("data/{}", training[3]), "no picture");
     let train = |run: &str| at.akin(&[&["train", "tiny.toml", "--out", run][..], &sets].concat());
     train("run").expect_code(0).expect_stderr("Skipped 1 image").expect_stderr(training[3]);
@@ -1231,15 +1227,17 @@ fn hash_runs_that_differ_in_bits_are_exported_as_a_family() {
     assert!(!at.path("lone").exists());
 }
 
+/// The paths of the training images in a table of labels.
+fn training_images(table: &str) -> Vec<&str> {
+    let training = table.lines().filter(|line| line.ends_with(",train"));
+    training.map(|line| line.split_once(',').unwrap().0).collect()
+}
+
 #[test]
 fn unreadable_images_are_skipped_counted_and_named() {
     let at = Workplace::new();
     let table = at.read("data/labels.csv");
-    let training: Vec<&str> = table
-        .lines()
-        .filter(|line| line.ends_with(",train"))
-        .map(|line| line.split_once(',').unwrap().0)
-        .collect();
+    let training = training_images(&table);
     let (cut, text) = (format!("data/{}", training[0]), format!("data/{}", training[5]));
     let bytes = at.bytes(&cut);
     at.write(&cut, &bytes[..bytes.len() / 2]);

@@ -135,23 +135,27 @@ test("the tree chooses classes by keyboard, and the address keeps the class", ()
     await page.waitForSelector("[data-testid=chosen]", { state: "detached" });
   }));
 
+/** Draws a lasso along the edges of the map, at a distance that is a share of its sides. */
+async function lasso(page, margin) {
+  await page.click("[data-testid=lasso]");
+  const { x, y, width, height } = await page
+    .locator("[data-testid=map]")
+    .boundingBox();
+  const corners = [
+    [margin, margin],
+    [1 - margin, margin],
+    [1 - margin, 1 - margin],
+    [margin, 1 - margin],
+  ].map(([u, v]) => [x + u * width, y + v * height]);
+  await page.mouse.move(...corners[0]);
+  await page.mouse.down();
+  for (const corner of corners) await page.mouse.move(...corner, { steps: 3 });
+  await page.mouse.up();
+}
+
 test("a lasso chooses the points inside it", () =>
   visit({}, async (page) => {
-    await page.click("[data-testid=lasso]");
-    const { x, y, width, height } = await page
-      .locator("[data-testid=map]")
-      .boundingBox();
-    const corners = [
-      [0.02, 0.02],
-      [0.98, 0.02],
-      [0.98, 0.98],
-      [0.02, 0.98],
-    ].map(([u, v]) => [x + u * width, y + v * height]);
-    await page.mouse.move(...corners[0]);
-    await page.mouse.down();
-    for (const corner of corners)
-      await page.mouse.move(...corner, { steps: 3 });
-    await page.mouse.up();
+    await lasso(page, 0.02);
     const all = await page.getAttribute("[data-testid=map]", "data-points");
     assert.equal(
       await page.getAttribute("[data-testid=chosen]", "data-count"),
@@ -275,7 +279,7 @@ test("a mouse chooses the class of a mean, a lasso all items of the means in it"
       `[data-testid=map][data-points="${classes.length}"]`,
     );
     const map = page.locator("[data-testid=map]");
-    const { x, y, width, height } = await map.boundingBox();
+    const { x, y } = await map.boundingBox();
     const [u, v] = await page.evaluate(() => {
       const { screen } = document.querySelector("akin-map").painter;
       return [screen[0], screen[1]];
@@ -285,18 +289,7 @@ test("a mouse chooses the class of a mean, a lasso all items of the means in it"
     await page.mouse.click(x + u, y + v);
     await page.waitForSelector("[data-testid=chosen]", { state: "detached" });
 
-    await page.click("[data-testid=lasso]");
-    const corners = [
-      [0.01, 0.01],
-      [0.99, 0.01],
-      [0.99, 0.99],
-      [0.01, 0.99],
-    ].map(([u, v]) => [x + u * width, y + v * height]);
-    await page.mouse.move(...corners[0]);
-    await page.mouse.down();
-    for (const corner of corners)
-      await page.mouse.move(...corner, { steps: 3 });
-    await page.mouse.up();
+    await lasso(page, 0.01);
     const all = classes.reduce((sum, { items }) => sum + items, 0);
     assert.equal(
       await page.getAttribute("[data-testid=chosen]", "data-count"),

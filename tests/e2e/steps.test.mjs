@@ -405,9 +405,15 @@ test("AP of the whole set is bounded by what the batches hold, and calibration r
 
 test("where equation 9 gives less than equation 8, the note says that the larger value counts", () =>
   open("&batches=81606", async (page) => {
-    const loss = async (name) => Number(await attribute(page.locator(`[data-bound=${name}]`), "data-value"));
+    const loss = async (name) =>
+      Number(
+        await attribute(page.locator(`[data-bound=${name}]`), "data-value"),
+      );
     assert.ok((await loss("calibrated")) > (await loss("any")));
-    assert.match(await page.innerText("[data-testid=both]"), /smaller value.*larger one counts/s);
+    assert.match(
+      await page.innerText("[data-testid=both]"),
+      /smaller value.*larger one counts/s,
+    );
   }));
 
 test("batches of an address that are out of range are those at the start", () =>

@@ -95,9 +95,9 @@ impl TreeLikeness {
     }
 }
 
-/// The δ-hyperbolicity of embeddings by the distance that ranks them: in the Poincaré ball the distance along its
-/// geodesics, elsewhere the Euclidean distance, for cosine that of unit vectors, which has the same order. So it is a
-/// property of what is evaluated. Khrulkov et al. and Hyp's code instead take Euclidean distances of a pretrained
+/// The δ-hyperbolicity of embeddings by the distance that ranks them. In the Poincaré ball this is the distance along its
+/// geodesics. Elsewhere it is the Euclidean distance; for cosine it is that of unit vectors, which has the same order.
+/// Khrulkov et al. and Hyp's code instead take Euclidean distances of a pretrained
 /// backbone's features, before any head, to choose a curvature: that is this function with [`Similarity::Euclidean`] on
 /// such features. Each draw is without repetition, and its first item is the base point, as in Hyp's code. Takes
 /// O(draws · points³) time.
@@ -178,7 +178,7 @@ mod tests {
         };
         let curvature = Curvature::try_from(0.5).unwrap();
         // δ depends on the base point, and that on the draw.
-        let of_each_base = |distance: &dyn Fn(usize, usize) -> f64| {
+        let for_each_base = |distance: &dyn Fn(usize, usize) -> f64| {
             let with_base = |base: usize| {
                 let at = |i: usize| (i + base) % 12;
                 Hyperbolicity::new(12, |i, j| distance(at(i), at(j))).unwrap().relative
@@ -186,11 +186,11 @@ mod tests {
             (0..12).map(with_base).collect::<Vec<_>>()
         };
         for (similarity, expected) in [
-            (Similarity::Euclidean, of_each_base(&|i, j| between(&row(i), &row(j)))),
-            (Similarity::Cosine, of_each_base(&|i, j| between(&unit(i), &unit(j)))),
+            (Similarity::Euclidean, for_each_base(&|i, j| between(&row(i), &row(j)))),
+            (Similarity::Cosine, for_each_base(&|i, j| between(&unit(i), &unit(j)))),
             (
                 Similarity::Poincare { curvature },
-                of_each_base(&|i, j| poincare::distance(&row(i), &row(j), curvature).unwrap()),
+                for_each_base(&|i, j| poincare::distance(&row(i), &row(j), curvature).unwrap()),
             ),
         ] {
             let got = measured(&rows, similarity, 100, 1);

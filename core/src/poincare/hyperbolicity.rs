@@ -72,8 +72,8 @@ mod tests {
 
     use super::*;
 
-    /// The four-point condition, d(x, z) + d(y, p) ≤ max(d(x, y) + d(z, p), d(y, z) + d(x, p)) + 2δ, which is that of
-    /// the Gromov products written out: the smallest δ for the base point p = 0.
+    /// The smallest δ with the four-point condition d(x, z) + d(y, p) ≤ max(d(x, y) + d(z, p), d(y, z) + d(x, p)) + 2δ, for
+    /// the base point p = 0. The condition of the Gromov products is the same, written out.
     fn naive_delta(count: usize, d: impl Fn(usize, usize) -> f64) -> f64 {
         let mut delta = 0f64;
         for x in 0..count {

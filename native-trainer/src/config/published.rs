@@ -39,8 +39,8 @@ pub struct PublishedResult {
     /// none; a metric per level counts at the finest. Not together with `on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// The data set that they are measured on, if it is not that of the training; `akin eval RUN --data CONFIG` measures
-    /// them. Default: none.
+    /// The data set that they are measured on, if it is not the data set of the training. `akin eval RUN --data CONFIG`
+    /// measures them. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<OtherData>,
     /// The scores as akin prints them, shares in percent, for example `{ h_ap = 59.4, "recall@1" = 81.0 }`.

@@ -49,7 +49,7 @@ pub enum SamplerConfig {
         /// fewer.
         batch_size: Option<usize>,
     },
-    /// The whole training split in every batch, so that an epoch is one step and its loss is that of the whole set. Images
+    /// The whole training split in every batch, so that an epoch is one step with the loss of the whole set. Images
     /// pass the network in chunks, see `optimizer.chunk`, and are decoded and cropped when their chunk passes, with the same
     /// crops both times. The training split has at most 65,536 images.
     WholeSet {},

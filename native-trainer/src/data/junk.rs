@@ -36,7 +36,7 @@ pub fn evaluate_without_junk(
 ) -> Result<Report> {
     let checked = config.checked(levels.len())?;
     // It is a function of the whole gallery.
-    let of_rankings = EvaluationConfig { hyperbolicity: None, ..config.clone() };
+    let without_hyperbolicity = EvaluationConfig { hyperbolicity: None, ..config.clone() };
     let classes = sets.query_labels.column(levels.len());
     let mut distinct = classes.clone();
     distinct.sort_unstable();
@@ -58,7 +58,7 @@ pub fn evaluate_without_junk(
             levels,
             Labelled { embeddings: &embeddings[0], labels: &labels[0] },
             Some(Labelled { embeddings: &embeddings[1], labels: &labels[1] }),
-            &of_rankings,
+            &without_hyperbolicity,
         )?;
         rows.extend(report.per_query.into_iter().map(|row| QueryScores { query: queries[row.query], ..row }));
     }

@@ -15,7 +15,7 @@ use super::projection::{Method, Projection, project};
 pub struct ClassMeans {
     /// [C, d].
     pub embeddings: Embeddings,
-    /// [C, L]: the classes, in the order of the tree, so that those of one parent stand together.
+    /// [C, L]: the classes in the order of the tree. Classes of one parent stand together.
     pub labels: Labels,
 }
 

@@ -9,7 +9,8 @@ use crate::evaluation::report::displayed;
 /// The published scores with the measured ones, a score a row; none if the paper reports none. `measured` gives a score
 /// as a report has it. The last column says whether both are the same as far as the paper prints digits.
 ///
-/// `other` is the data set that was evaluated instead of that of the training: then only the scores on it are given.
+/// `other` is the data set that was evaluated, if it is not the data set of the training; then only the scores on it are
+/// given.
 /// Without one, the scores on other data sets are given as not measured.
 pub fn published_text(
     published: &PublishedConfig,

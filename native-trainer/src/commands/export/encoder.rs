@@ -111,7 +111,7 @@ pub fn add_encoder(
     Ok((entry, gallery.items, queries.map(|queries| queries.items).unwrap_or_default()))
 }
 
-/// Adds the maps of the gallery, each with that of its class means, and with the run's proxies on the Poincaré disk.
+/// Adds the maps of the gallery. Each has a map of the class means, and on the Poincaré disk the run's proxies.
 fn add_maps(
     bundle: &mut BundleWriter,
     folder: &str,
@@ -125,7 +125,7 @@ fn add_maps(
         project(gallery.embeddings, similarity, proxies, export.maps, config.run.seed, export.progress)?;
     let mut maps = Vec::new();
     let means = ClassMeans::new(gallery)?;
-    let mut maps_of_means = means.project(similarity, export.maps, config.run.seed, export.progress)?;
+    let mut mean_maps = means.project(similarity, export.maps, config.run.seed, export.progress)?;
     for Projection { method, description, geometry, points, proxies: proxy_points } in projections {
         let coordinates = format!("{folder}/{}", method.file_name());
         bundle.add(&coordinates, coordinate_bytes(&points))?;
@@ -137,8 +137,8 @@ fn add_maps(
             _ => None,
         };
         // A small number of classes has no t-SNE and no UMAP.
-        let of_means = maps_of_means.iter().position(|map| map.method == method);
-        let class_means = match of_means.map(|place| maps_of_means.swap_remove(place)) {
+        let place = mean_maps.iter().position(|map| map.method == method);
+        let class_means = match place.map(|place| mean_maps.swap_remove(place)) {
             Some(map) => {
                 let coordinates = format!("{folder}/{}", method.file_name().replace("map-", "class-means-"));
                 bundle.add(&coordinates, coordinate_bytes(&map.points))?;

@@ -8,7 +8,7 @@ use crate::config::dotted;
 ///
 /// A grid has an order if its values are numbers, or tables whose numbers rise and fall together. Values without an
 /// order have no edge, and neither has a single value. A value that scores as its neighbour does is not at the edge: the
-/// scores no longer change there. `scores` are those of `values`; none stands for a training that failed.
+/// scores no longer change there. `scores[i]` is the score of `values[i]`, or none if the training failed.
 pub fn is_at_edge(values: &[Value], scores: &[Option<f64>], chosen: usize) -> bool {
     let Some(order) = order(values) else { return false };
     let place = order.iter().position(|&value| value == chosen);
