@@ -2,6 +2,9 @@
 //!
 //! Levels run coarse to fine: level 1 is the coarsest, level L the finest. Level 0 is the root: items that share only
 //! the root have nothing in common. Column 0 of a label row is level 1.
+//!
+//! A label may be unknown from some level down: its id is [`UNKNOWN`] there. Unknown is not a class. The shared level of
+//! two items is then an interval, see [`shared_interval`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,6 +22,12 @@ pub enum ClassIdentity {
     /// A class is its whole label path: `Apple / Gala` and `Pear / Gala` are two classes.
     Path,
 }
+
+/// The class id of a label that is not known.
+///
+/// Unknown labels are the last of a row: an item whose family is known and whose genus is not has no known species.
+/// Two unknown labels are not equal.
+pub const UNKNOWN: u32 = u32::MAX;
 
 /// A tree of classes with L levels.
 ///
@@ -56,10 +65,14 @@ struct Tree {
 impl Taxonomy {
     /// The taxonomy of label rows (coarse → fine, one name per level), and the class ids of each row.
     ///
+    /// An empty label is unknown. If a finer label of the row is known, it is filled from the tree that the other rows
+    /// form: the finer label has to name one class there, below the labels that the row has.
+    ///
     /// # Errors
     ///
     /// [`Kind::Taxonomy`], naming the rows (counted from 0) or classes, when there is no level or no row, a level has
-    /// no name or the name of another, a row has too few or too many labels, a label is empty, or, with
+    /// no name or the name of another, a row has too few or too many labels, a level has no known label, an empty label
+    /// cannot be filled and is not among the last of its row, a row has no label at all, or, with
     /// [`ClassIdentity::Name`], a class has two parents.
     pub fn from_rows<S: AsRef<str>>(
         levels: &[String],
@@ -81,52 +94,53 @@ impl Taxonomy {
         name: &dyn Fn(usize) -> String,
     ) -> Result<(Self, Labels)> {
         check_level_names(levels)?;
-        check_rows(levels, rows, name)?;
+        if rows.is_empty() {
+            return Err(Error::new(Kind::Taxonomy, "there are no labels", "give at least one labelled item"));
+        }
+        check_lengths(levels, rows, name)?;
 
-        let depth = levels.len();
-        let mut classes = vec![Vec::new(); depth];
-        let mut parents = vec![Vec::new(); depth];
-        let mut known: Vec<HashMap<(Option<u32>, &str), u32>> = vec![HashMap::new(); depth];
-        let mut ids = Vec::with_capacity(rows.len() * depth);
-        let mut conflicts = Vec::new();
-        // Each conflict is reported once, however many rows have it.
-        let mut known_conflicts = HashSet::new();
-
-        for (number, row) in rows.iter().enumerate() {
-            let mut parent = None;
-            for (level, label) in row.iter().map(AsRef::as_ref).enumerate() {
-                let key = match identity {
-                    ClassIdentity::Name => (None, label),
-                    ClassIdentity::Path => (parent, label),
-                };
-                let class = *known[level].entry(key).or_insert_with(|| {
-                    classes[level].push(label.to_owned());
-                    parents[level].extend(parent);
-                    classes[level].len() as u32 - 1
-                });
-                if let Some(second) = parent
-                    && parents[level][class as usize] != second
-                    && known_conflicts.insert((level, class, second))
-                {
-                    let above: &Vec<String> = &classes[level - 1];
-                    let first = &above[parents[level][class as usize] as usize];
-                    let second = &above[second as usize];
-                    let level = &levels[level];
-                    let place = name(number);
-                    conflicts.push(format!("{level} {label:?} under {first:?} and, in {place}, {second:?}"));
-                }
-                ids.push(class);
-                parent = Some(class);
+        let mut tree = GrowingTree::new(levels.len(), identity);
+        let mut ids = vec![UNKNOWN; rows.len() * levels.len()];
+        let has_gap = |row: &Vec<S>| {
+            let known = row.iter().rposition(|label| is_known(label.as_ref())).map_or(0, |last| last + 1);
+            known == 0 || row[..known].iter().any(|label| !is_known(label.as_ref()))
+        };
+        let (gaps, whole): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(|&row| has_gap(&rows[row]));
+        for row in whole {
+            tree.add(&rows[row], &mut ids[row * levels.len()..][..levels.len()], row);
+        }
+        let mut faults = Vec::new();
+        for row in gaps {
+            match tree.fill(&rows[row]) {
+                Ok(path) => ids[row * levels.len()..][..path.len()].copy_from_slice(&path),
+                Err((level, fault)) => faults.push(format!("{} of {} {fault}", levels[level], name(row))),
             }
         }
+        let GrowingTree { classes, parents, conflicts, .. } = tree;
         let hint = match coarse_to_fine(levels, rows).filter(|_| !conflicts.is_empty()) {
             Some(order) => {
                 format!("the levels are not in order; from coarse to fine they are {}", named(levels, &order))
             }
             None => "check that the levels are in order, coarse to fine; then rename one, or identify a class by its full path (`qualify = true`)".into(),
         };
-        refuse_any(conflicts, "a class has two parents", &hint)?;
-        Ok((Self { levels: levels.to_vec(), classes, parents }, Labels { levels: depth, ids }))
+        let conflict = |Conflict { row, level, class, first, second }: Conflict| {
+            let (label, above) = (&classes[level][class as usize], &classes[level - 1]);
+            let [first, second] = [first, second].map(|parent| &above[parent as usize]);
+            format!("{} {label:?} under {first:?} and, in {}, {second:?}", levels[level], name(row))
+        };
+        refuse_any(conflicts.into_iter().map(conflict).collect(), "a class has two parents", &hint)?;
+        refuse_any(
+            faults,
+            "a label is empty, and the tree does not say what it is",
+            "fill it in, remove the finer labels of the row, or remove the row",
+        )?;
+        let unknown = levels.iter().zip(&classes).filter(|(_, classes)| classes.is_empty());
+        refuse_any(
+            unknown.map(|(level, _)| level.clone()).collect(),
+            "no row has a label at a level",
+            "leave the level out, or give some rows their label",
+        )?;
+        Ok((Self { levels: levels.to_vec(), classes, parents }, Labels { levels: levels.len(), ids }))
     }
 
     /// L, the number of levels.
@@ -161,7 +175,7 @@ impl Taxonomy {
     /// [`Kind::Taxonomy`] when the path does not have L labels, or the taxonomy does not have one of them below the
     /// labels before it.
     pub fn class_ids<S: AsRef<str>>(&self, row: &[S]) -> Result<Vec<u32>> {
-        check_rows(&self.levels, &[row], &row_name)?;
+        check_lengths(&self.levels, &[row], &row_name)?;
         let mut path: Vec<u32> = Vec::with_capacity(row.len());
         for (level, label) in row.iter().map(AsRef::as_ref).enumerate() {
             let parent = path.last();
@@ -233,7 +247,8 @@ impl TryFrom<Tree> for Taxonomy {
     }
 }
 
-/// The class ids of N items at L levels: [N, L], row-major, coarse → fine.
+/// The class ids of N items at L levels: [N, L], row-major, coarse → fine. The last ids of a row may be [`UNKNOWN`], but
+/// not all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     levels: usize,
@@ -245,7 +260,8 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// [`Kind::Taxonomy`] when there is no level, or the ids do not fill whole rows.
+    /// [`Kind::Taxonomy`] when there is no level, the ids do not fill whole rows, or an unknown label is the first of its
+    /// row or stands above a known one.
     pub fn new(levels: usize, ids: Vec<u32>) -> Result<Self> {
         if levels == 0 || !ids.len().is_multiple_of(levels) {
             return Err(Error::new(
@@ -254,7 +270,17 @@ impl Labels {
                 "give each item one class id per level, and at least one level",
             ));
         }
-        Ok(Self { levels, ids })
+        let labels = Self { levels, ids };
+        let is_wrong = |row: &&[u32]| row[..known_levels(row).max(1)].contains(&UNKNOWN);
+        let wrong = labels.ids.chunks_exact(levels).enumerate().find(|(_, row)| is_wrong(row));
+        match wrong {
+            None => Ok(labels),
+            Some((number, _)) => Err(Error::new(
+                Kind::Taxonomy,
+                format!("row {number} has an unknown label at level 1 or above a known label"),
+                "give each item the label of level 1, and unknown labels only below its known ones",
+            )),
+        }
     }
 
     /// N, the number of items.
@@ -273,7 +299,26 @@ impl Labels {
         &self.ids[i * self.levels..][..self.levels]
     }
 
-    /// Every item's class at a level, 1 … L.
+    /// The number of levels at which the label of item `i` is known: 1 … L.
+    pub fn known(&self, i: usize) -> usize {
+        known_levels(self.row(i))
+    }
+
+    /// Whether every label is known.
+    pub fn are_known(&self) -> bool {
+        self.ids.iter().skip(self.levels - 1).step_by(self.levels).all(|&id| id != UNKNOWN)
+    }
+
+    /// The number of items whose label is known at each level, 1 … L.
+    pub fn known_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.levels];
+        for row in self.ids.chunks_exact(self.levels) {
+            counts[..known_levels(row)].iter_mut().for_each(|count| *count += 1);
+        }
+        counts
+    }
+
+    /// Every item's class at a level, 1 … L; [`UNKNOWN`] where it is not known.
     pub fn column(&self, level: usize) -> Vec<u32> {
         self.ids[level - 1..].iter().step_by(self.levels).copied().collect()
     }
@@ -284,11 +329,21 @@ impl Labels {
         Self { levels: level, ids }
     }
 
-    /// One label path for each class of the finest level that an item has, in the order of the class ids.
+    /// One label path for each class of the finest level that an item has, in the order of the class ids. A path that is
+    /// known to a coarser level follows, if no path before it agrees with it.
     pub fn classes(&self) -> Self {
         let mut rows: Vec<&[u32]> = self.ids.chunks_exact(self.levels).collect();
-        rows.sort_unstable_by_key(|row| row[self.levels - 1]);
-        rows.dedup_by_key(|row| row[self.levels - 1]);
+        // Unknown labels are the greatest, so that a path of more known labels precedes the paths that it agrees with.
+        rows.sort_unstable_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+        rows.dedup();
+        let mut known: HashSet<&[u32]> = HashSet::new();
+        rows.retain(|row| {
+            let depth = known_levels(row);
+            let is_new = known.insert(&row[..depth]);
+            known.extend((1..depth).map(|level| &row[..level]));
+            is_new
+        });
+        rows.dedup_by_key(|row| (known_levels(row), row[known_levels(row) - 1]));
         Self { levels: self.levels, ids: rows.concat() }
     }
 
@@ -304,9 +359,64 @@ impl Labels {
     }
 }
 
-/// l(q, x): the finest level at which two label rows agree, 0 … L.
+/// The number of levels at which a label row is known.
+pub fn known_levels(row: &[u32]) -> usize {
+    row.iter().rposition(|&id| id != UNKNOWN).map_or(0, |last| last + 1)
+}
+
+/// l(q, x): the finest level at which two label rows are known and agree, 0 … L. Where labels are unknown, it is the least
+/// level that the two may share.
 pub fn shared_level(a: &[u32], b: &[u32]) -> usize {
-    a.iter().zip(b).rposition(|(a, b)| a == b).map_or(0, |level| level + 1)
+    a.iter().zip(b).rposition(|(a, b)| a == b && *a != UNKNOWN).map_or(0, |level| level + 1)
+}
+
+/// The levels that two items may share: all from `least` to `most`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedInterval {
+    /// The level that they are known to share, 0 … L.
+    pub least: usize,
+    /// The finest level that they may share, `least` … L.
+    pub most: usize,
+}
+
+impl SharedInterval {
+    /// Whether they share a level, 1 … L; `None` if that is not decided.
+    pub fn share(self, level: usize) -> Option<bool> {
+        if self.least >= level {
+            Some(true)
+        } else if self.most < level {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// The shared level; `None` if it is not decided.
+    pub fn level(self) -> Option<usize> {
+        (self.least == self.most).then_some(self.least)
+    }
+}
+
+/// The levels that two items of a tree may share.
+///
+/// Let k be the level down to which both are known. If their labels differ at a level down to k, they share what is above
+/// it and nothing below. If they agree at all of them, they share k and, unless k is L, perhaps more: \[k, L\].
+///
+/// ```
+/// use akin_core::taxonomy::{SharedInterval, UNKNOWN, shared_interval};
+///
+/// // Two owls without species, and a tawny owl: they share "owl", level 2, and perhaps the species.
+/// let (owl, tawny_owl, finch) = ([0, 4, UNKNOWN], [0, 4, 7], [0, 5, UNKNOWN]);
+/// assert_eq!(shared_interval(&owl, &owl), SharedInterval { least: 2, most: 3 });
+/// assert_eq!(shared_interval(&owl, &tawny_owl), SharedInterval { least: 2, most: 3 });
+/// assert_eq!(shared_interval(&owl, &finch), SharedInterval { least: 1, most: 1 });
+/// ```
+pub fn shared_interval(a: &[u32], b: &[u32]) -> SharedInterval {
+    let least = shared_level(a, b);
+    let is_open = [a, b].iter().any(|row| row.last() == Some(&UNKNOWN));
+    let agree = |level: usize| a[level] == b[level] || a[level] == UNKNOWN || b[level] == UNKNOWN;
+    let most = if is_open && (0..a.len()).all(agree) { a.len() } else { least };
+    SharedInterval { least, most }
 }
 
 /// Fills a ragged label row up to `depth` levels: a missing or empty label becomes a copy of the label above it.
@@ -342,8 +452,10 @@ fn named(levels: &[String], order: &[usize]) -> String {
 }
 
 /// The order of the levels in which the names of the classes form a tree with at least two coarsest classes, if there is
-/// one: by the number of names.
+/// one: by the number of names. Only the rows without an empty label are considered.
 fn coarse_to_fine<S: AsRef<str>>(levels: &[String], rows: &[Vec<S>]) -> Option<Vec<usize>> {
+    let rows: Vec<&Vec<S>> =
+        rows.iter().filter(|row| row.iter().all(|label| is_known(label.as_ref()))).collect();
     let classes =
         |level: &usize| rows.iter().map(|row| row[*level].as_ref()).collect::<HashSet<&str>>().len();
     let mut order: Vec<usize> = (0..levels.len()).collect();
@@ -379,30 +491,115 @@ fn row_name(number: usize) -> String {
     format!("row {number}")
 }
 
-fn check_rows<S: AsRef<str>, R: AsRef<[S]>>(
+fn check_lengths<S: AsRef<str>, R: AsRef<[S]>>(
     levels: &[String],
     rows: &[R],
     name: &dyn Fn(usize) -> String,
 ) -> Result<()> {
-    if rows.is_empty() {
-        return Err(Error::new(Kind::Taxonomy, "there are no labels", "give at least one labelled item"));
-    }
     let ragged = rows.iter().map(AsRef::as_ref).enumerate().filter(|(_, row)| row.len() != levels.len());
     let ragged = ragged.map(|(number, row)| format!("{} has {}", name(number), row.len()));
     refuse_any(
         ragged.collect(),
         &format!("a row needs {} labels, one per level", levels.len()),
-        "give each item a label at every level, or let missing ones be filled with the parent's",
-    )?;
-    let labels = rows.iter().enumerate().flat_map(|(number, row)| {
-        row.as_ref().iter().zip(levels).map(move |(label, level)| (number, label.as_ref(), level))
-    });
-    let empty = labels.filter(|(_, label, _)| label.trim().is_empty());
-    refuse_any(
-        empty.map(|(number, _, level)| format!("{level} of {}", name(number))).collect(),
-        "a label is empty",
-        "fill it in, or let missing labels be filled with the parent's",
+        "give each item a label at every level, an empty one where it is not known",
     )
+}
+
+fn is_known(label: &str) -> bool {
+    !label.trim().is_empty()
+}
+
+/// A tree in the making, to which rows are added.
+struct GrowingTree<'a> {
+    identity: ClassIdentity,
+    classes: Vec<Vec<String>>,
+    parents: Vec<Vec<u32>>,
+    known: Vec<HashMap<(Option<u32>, &'a str), u32>>,
+    conflicts: Vec<Conflict>,
+    /// Each conflict is reported once, however many rows have it.
+    known_conflicts: HashSet<(usize, u32, u32)>,
+}
+
+/// A class that a row has under another parent than the rows before it.
+struct Conflict {
+    row: usize,
+    level: usize,
+    class: u32,
+    first: u32,
+    second: u32,
+}
+
+impl<'a> GrowingTree<'a> {
+    fn new(depth: usize, identity: ClassIdentity) -> Self {
+        Self {
+            identity,
+            classes: vec![Vec::new(); depth],
+            parents: vec![Vec::new(); depth],
+            known: vec![HashMap::new(); depth],
+            conflicts: Vec::new(),
+            known_conflicts: HashSet::new(),
+        }
+    }
+
+    /// Adds the known labels of a row, which are its first, and writes their class ids.
+    fn add<S: AsRef<str>>(&mut self, row: &'a [S], ids: &mut [u32], number: usize) {
+        let mut parent = None;
+        let labels = row.iter().map(AsRef::as_ref).take_while(|label| is_known(label));
+        for (level, (label, id)) in labels.zip(ids).enumerate() {
+            let key = match self.identity {
+                ClassIdentity::Name => (None, label),
+                ClassIdentity::Path => (parent, label),
+            };
+            let (classes, parents) = (&mut self.classes[level], &mut self.parents[level]);
+            let class = *self.known[level].entry(key).or_insert_with(|| {
+                classes.push(label.to_owned());
+                parents.extend(parent);
+                classes.len() as u32 - 1
+            });
+            if let Some(second) = parent
+                && parents[class as usize] != second
+                && self.known_conflicts.insert((level, class, second))
+            {
+                let first = parents[class as usize];
+                self.conflicts.push(Conflict { row: number, level, class, first, second });
+            }
+            *id = class;
+            parent = Some(class);
+        }
+    }
+
+    /// The class ids of a row that has a label below an empty one, down to its finest label; or the place of the empty label
+    /// and why the tree does not say what it is.
+    fn fill<S: AsRef<str>>(&self, row: &[S]) -> std::result::Result<Vec<u32>, (usize, String)> {
+        let row: Vec<&str> = row.iter().map(AsRef::as_ref).collect();
+        let empty = row.iter().position(|label| !is_known(label)).unwrap_or(0);
+        let Some(finest) = row.iter().rposition(|label| is_known(label)) else {
+            return Err((empty, "is empty, like all its labels".into()));
+        };
+        let path = |class: u32| {
+            let mut path = vec![class];
+            for level in (1..=finest).rev() {
+                path.push(self.parents[level][path[path.len() - 1] as usize]);
+            }
+            path.reverse();
+            path
+        };
+        let agrees = |path: &Vec<u32>| {
+            let mut labels = row.iter().zip(&self.classes).zip(path);
+            labels.all(|((label, classes), &class)| !is_known(label) || classes[class as usize] == *label)
+        };
+        let classes = self.classes[finest].iter().zip(0..).filter(|(name, _)| *name == row[finest]);
+        let mut paths = classes.map(|(_, class)| path(class)).filter(agrees);
+        match (paths.next(), paths.next()) {
+            (Some(path), None) => Ok(path),
+            (None, _) => {
+                Err((empty, format!("is empty, and no other row has {:?} below its labels", row[finest])))
+            }
+            (Some(_), Some(_)) => {
+                Err((empty, format!("is empty, and several classes are called {:?}", row[finest])))
+            }
+        }
+    }
 }
 
 /// An error that names the first five offenders; `Ok` when there are none.
@@ -419,6 +616,8 @@ fn refuse_any(offenders: Vec<String>, fault: &str, hint: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn levels() -> Vec<String> {
@@ -483,13 +682,72 @@ mod tests {
     }
 
     #[test]
-    fn empty_labels_and_ragged_rows_are_refused_with_their_row() {
-        assert!(fault(&[&["apple", "gala"], &["apple", " "]]).contains("variety of row 1"));
+    fn ragged_rows_and_rows_without_a_label_are_refused_with_their_row() {
+        assert!(
+            fault(&[&["apple", "gala"], &["", " "]]).contains("kind of row 1 is empty, like all its labels")
+        );
         let ragged = fault(&[&["apple", "gala"], &["apple"]]);
         assert!(ragged.contains("a row needs 2 labels, one per level: row 1 has 1"), "{ragged}");
         assert!(fault(&[]).contains("there are no labels"));
         let many = vec![[""; 2].as_slice(); 9];
-        assert!(fault(&many).contains("and 13 more"));
+        assert!(fault(&many).contains("and 4 more"));
+        assert!(fault(&[&["apple", ""], &["pear", ""]]).contains("no row has a label at a level: variety"));
+    }
+
+    #[test]
+    fn empty_labels_are_unknown_and_those_above_a_known_one_are_filled_from_the_tree() {
+        let rows: &[&[&str]] = &[&["", "gala"], &["apple", "gala"], &["apple", ""], &["pear", ""]];
+        for identity in [ClassIdentity::Name, ClassIdentity::Path] {
+            let (taxonomy, labels) = build(rows, identity).unwrap();
+            assert_eq!(labels.ids(), [0, 0, 0, 0, 0, UNKNOWN, 1, UNKNOWN]);
+            assert_eq!((taxonomy.class_count(1), taxonomy.class_count(2)), (2, 1));
+        }
+        let text = fault(&[&["apple", "gala"], &["", "fuji"]]);
+        assert!(
+            text.contains(r#"kind of row 1 is empty, and no other row has "fuji" below its labels"#),
+            "{text}"
+        );
+        let rows: &[&[&str]] = &[&["apple", "gala"], &["pear", "gala"], &["", "gala"]];
+        let text = build(rows, ClassIdentity::Path).unwrap_err().to_string();
+        assert!(text.contains(r#"kind of row 2 is empty, and several classes are called "gala""#), "{text}");
+    }
+
+    #[test]
+    fn unknown_labels_are_the_last_of_a_row_and_are_counted() {
+        let labels = Labels::new(3, vec![0, 1, 2, 0, 1, UNKNOWN, 3, UNKNOWN, UNKNOWN, 0, 4, 5]).unwrap();
+        assert_eq!((labels.known(0), labels.known(1), labels.known(2)), (3, 2, 1));
+        assert_eq!(labels.known_counts(), [4, 3, 2]);
+        assert!(!labels.are_known() && labels.select(&[0, 3]).are_known());
+        // The path of level 1 alone is the only one that no finer path agrees with.
+        assert_eq!(labels.classes().ids(), [0, 1, 2, 0, 4, 5, 3, UNKNOWN, UNKNOWN]);
+        for wrong in [[UNKNOWN, 1, 2], [0, UNKNOWN, 2], [UNKNOWN; 3]] {
+            assert!(Labels::new(3, wrong.to_vec()).is_err());
+        }
+    }
+
+    proptest! {
+        /// The naive reading: fill the holes in every way, and see which levels are shared.
+        #[test]
+        fn the_interval_holds_the_shared_levels_of_all_ways_to_fill_the_holes(
+            [a, b] in prop::array::uniform2((0u32..12, 1usize..=3).prop_map(|(fine, known)| {
+                let mut row = [fine / 6, fine / 2, fine];
+                row[known..].fill(UNKNOWN);
+                row
+            })),
+        ) {
+            let fills = |row: [u32; 3]| (0..12).map(|fine| [fine / 6, fine / 2, fine]).filter(move |full| {
+                full.iter().zip(row).all(|(full, id)| id == UNKNOWN || id == *full)
+            });
+            let mut shared: Vec<usize> =
+                fills(a).flat_map(|a| fills(b).map(move |b| shared_level(&a, &b))).collect();
+            shared.sort_unstable();
+            let interval = shared_interval(&a, &b);
+            prop_assert_eq!((interval.least, interval.most), (shared[0], shared[shared.len() - 1]));
+            for level in 1..=3 {
+                let answers = [shared[0] >= level, shared[shared.len() - 1] >= level];
+                prop_assert_eq!(interval.share(level), (answers[0] == answers[1]).then_some(answers[0]));
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, UNKNOWN};
 
 /// The items of a gallery, by what they can share with a query.
 pub(super) struct Relatives<'a> {
@@ -19,8 +19,9 @@ impl<'a> Relatives<'a> {
         let mut coarse = HashMap::new();
         let rows =
             labels.ids().chunks_exact(labels.levels()).chain(queries.ids().chunks_exact(queries.levels()));
-        let mut classes =
-            rows.flat_map(|row| row.iter().enumerate().map(|(level, &class)| ((level, class), row[0])));
+        let mut classes = rows
+            .flat_map(|row| row.iter().enumerate().map(|(level, &class)| ((level, class), row[0])))
+            .filter(|((_, class), _)| *class != UNKNOWN);
         let nested = classes.all(|(class, parent)| *coarse.entry(class).or_insert(parent) == parent);
         let mut items: Vec<u32> = (0..labels.len() as u32).collect();
         if nested {
