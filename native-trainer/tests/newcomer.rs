@@ -256,11 +256,11 @@ fn init_says_what_it_leaves_out_and_refuses_a_split_that_cannot_be_evaluated() {
     fs::copy(at.path(&images[0]), at.path("photos/alone/0.png")).unwrap();
     at.akin(&["init", "photos", "--out", "deep.toml"])
         .expect_code(0)
-        .expect_stderr("Note 1 image is 1 folder deep, where the levels below repeat the name of the folder");
+        .expect_stderr("Note 1 image is 1 folder deep, and the classes below are unknown: data.missing");
 }
 
 #[test]
-fn init_fills_labels_and_qualifies_classes_only_if_asked() {
+fn init_says_which_labels_are_missing_and_fills_or_qualifies_them_if_asked() {
     let at = photos();
     let images: Vec<_> = walkdir::WalkDir::new(at.path("photos"))
         .sort_by_file_name()
@@ -286,10 +286,13 @@ fn init_fills_labels_and_qualifies_classes_only_if_asked() {
     init(whole, &["--qualify"]).expect_code(0);
     assert!(at.read("labels.toml").contains("\nqualify = true\n"));
     let missing = ["Plum,", "Plum,Opal", "Plum,Avalon", "Plum,Avalon"];
-    init(missing, &["--qualify"]).expect_code(1).expect_stderr("`akin init --fill` does");
-    init(missing, &["--qualify", "--fill"]).expect_code(0);
-    assert!(at.read("labels.toml").contains("\nragged = \"fill\"\n"));
-    at.akin(&["init", "photos", "--fill"]).expect_code(1).expect_stderr("are for a CSV or Parquet file");
+    init(missing, &["--qualify"]).expect_code(0).expect_stderr("Note 1 image has no known variety");
+    init(missing, &["--qualify", "--missing", "refuse"])
+        .expect_code(1)
+        .expect_stderr("`akin init --missing unknown` does");
+    init(missing, &["--qualify", "--missing", "parent"]).expect_code(0);
+    assert!(at.read("labels.toml").contains("\nmissing = \"parent\"\n"));
+    at.akin(&["init", "photos", "--qualify"]).expect_code(1).expect_stderr("is for a CSV or Parquet file");
 }
 
 #[test]

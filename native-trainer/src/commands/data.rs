@@ -101,11 +101,15 @@ fn describe(findings: &Findings) -> String {
                 count(level.classes),
                 count(level.shared),
                 count(level.queries_with_positives),
+                count(level.unknown),
             ]
         })
         .collect();
-    let header = ["level", "classes", "trained and evaluated", "queries with positives"];
-    text += &format!("\n\n{}", align_numbers(&header, &rows));
+    let header = ["level", "classes", "trained and evaluated", "queries with positives", "unknown"];
+    // A column of zeros says nothing.
+    let columns = header.len() - usize::from(findings.taxonomy.iter().all(|level| level.unknown == 0));
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row[..columns].to_vec()).collect();
+    text += &format!("\n\n{}", align_numbers(&header[..columns], &rows));
 
     for remark in &findings.remarks {
         text += &format!("\n\nnote: {}", one_line(remark));

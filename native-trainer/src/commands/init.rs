@@ -15,9 +15,9 @@ use toml::{Table, Value};
 
 use crate::config::device;
 use crate::config::explained::explained;
-use crate::config::{DataConfig, DeviceName, SamplerConfig, Selection, Source, SplitConfig};
+use crate::config::{DataConfig, DeviceName, Missing, SamplerConfig, Selection, Source, SplitConfig};
 use crate::data::Dataset;
-use crate::data::check::same_classes;
+use crate::data::check::{alike_names, same_classes, unknown};
 use crate::data::detect::{Layout, detect, sizes};
 use crate::pictures::loader::Pictures;
 use crate::training::check_encoder;
@@ -43,9 +43,9 @@ pub struct InitArgs {
     /// The names of the levels, coarse to fine. For folders, one for each level of folders; for a CSV or Parquet file, columns.
     #[arg(long, value_name = "LEVEL,…", value_delimiter = ',')]
     pub levels: Vec<String>,
-    /// For a CSV or Parquet file: take the label above for each label that is missing.
-    #[arg(long)]
-    pub fill: bool,
+    /// What to do with an image whose labels are missing from some level down [default: unknown].
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub missing: Option<Missing>,
     /// For a CSV or Parquet file: a class is its whole label path, so that equal names below different labels are different
     /// classes.
     #[arg(long)]
@@ -122,6 +122,11 @@ pub fn run(args: &InitArgs) -> Result<()> {
     for remark in (1..dataset.taxonomy.depth()).filter_map(|level| same_classes(&dataset, level)) {
         terminal::say(format_args!("        Note {remark}; levels run from coarse to fine"));
     }
+    let levels = 1..=dataset.taxonomy.depth();
+    for remark in levels.flat_map(|level| [unknown(&dataset, level), alike_names(&dataset, level)]).flatten()
+    {
+        terminal::say(format_args!("        Note {remark}"));
+    }
 
     let has_gpu = device::has_gpu();
     let values = values(&layout, model, &dataset, &out, has_gpu)?;
@@ -144,14 +149,21 @@ pub fn run(args: &InitArgs) -> Result<()> {
 /// Writes what the options say of labels.
 fn set_options(layout: &mut Layout, args: &InitArgs) -> Result<()> {
     let kind = layout.data.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if (args.fill || args.qualify) && !["csv", "parquet"].contains(&kind) {
+    let is_table = ["csv", "parquet"].contains(&kind);
+    if args.qualify && !is_table {
         return Err(problem(
-            "`--fill` and `--qualify` are for a CSV or Parquet file",
-            "leave them out: in a folder tree a class is its path, and missing labels are filled",
+            "`--qualify` is for a CSV or Parquet file",
+            "leave it out: in a folder tree a class is its path",
         ));
     }
-    if args.fill {
-        layout.data.insert("ragged".into(), "fill".into());
+    if let Some(missing) = args.missing {
+        if !is_table && kind != "folder" {
+            return Err(problem(
+                format!("`--missing` is for images of your own, and this is {}", layout.found),
+                "leave it out: its labels are read as they were published",
+            ));
+        }
+        layout.data.insert("missing".into(), Value::try_from(missing)?);
     }
     if args.qualify {
         layout.data.insert("qualify".into(), true.into());
@@ -163,7 +175,9 @@ fn set_options(layout: &mut Layout, args: &InitArgs) -> Result<()> {
 fn with_options(error: anyhow::Error) -> anyhow::Error {
     let (message, Some(hint)) = parts(&error) else { return error };
     match () {
-        () if hint.contains("data.ragged") => problem(message, format!("{hint}: `akin init --fill` does")),
+        () if hint.contains("data.missing") => {
+            problem(message, format!("{hint}: `akin init --missing unknown` does"))
+        }
         () if hint.contains("qualify") => problem(message, format!("{hint}: `akin init --qualify` does")),
         () => error,
     }

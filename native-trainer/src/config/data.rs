@@ -94,9 +94,13 @@ settings! {
 settings! {
     /// The settings of a folder tree.
     FolderConfig {
-        /// What to do with an image that has fewer labels than there are levels. Default `refuse`.
+        /// What to do with an image whose labels are missing from some level down. Default `unknown`.
         #[serde(default)]
-        pub ragged: Ragged,
+        pub missing: Missing,
+        /// Words that stand for a missing label, such as `unknown` or `sp.`: a label is missing if it is such a word, or
+        /// ends with one, as `Quercus sp.` does. Upper and lower case are the same. Default: none.
+        #[serde(default)]
+        pub unknown_words: Vec<String>,
         /// What the splits are called.
         #[serde(default)]
         pub splits: SplitNames,
@@ -113,9 +117,13 @@ settings! {
         /// always its path. Default false.
         #[serde(default)]
         pub qualify: bool,
-        /// What to do with an image that has fewer labels than there are levels. Default `refuse`.
+        /// What to do with an image whose labels are missing from some level down. Default `unknown`.
         #[serde(default)]
-        pub ragged: Ragged,
+        pub missing: Missing,
+        /// Words that stand for a missing label, such as `unknown` or `sp.`: a label is missing if it is such a word, or
+        /// ends with one, as `Quercus sp.` does. Upper and lower case are the same. Default: none.
+        #[serde(default)]
+        pub unknown_words: Vec<String>,
         /// The column with the paths of the images; in Parquet also with the images themselves, as bytes or as a group
         /// with a member `bytes`. Default `path`.
         #[serde(default = "path_column")]
@@ -129,6 +137,9 @@ settings! {
         /// A column with junk: for a gallery image, the finest classes whose queries leave it out of their rankings,
         /// separated by semicolons. Default: none.
         pub junk_column: Option<String>,
+        /// What to do with a row whose file does not exist. Default `refuse`.
+        #[serde(default)]
+        pub missing_files: MissingFiles,
         /// What the splits are called.
         #[serde(default)]
         pub splits: SplitNames,
@@ -217,15 +228,29 @@ impl Benchmark {
     }
 }
 
-/// What to do with an image that has fewer labels than there are levels.
+/// What to do with an image whose labels are missing from some level down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// Stop with an error.
+    Refuse,
+    /// The label is not known. Unknown is not a class: at a level where the label of one of two images is unknown, the pair
+    /// has no part in losses and rankings, unless the two differ at a coarser level.
+    #[default]
+    Unknown,
+    /// Use the label above. Images of one such label are then one class, as if they were of one species.
+    Parent,
+}
+
+/// What to do with a row whose file does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ragged {
-    /// Stop with an error.
+pub enum MissingFiles {
+    /// Stop with an error that names the files.
     #[default]
     Refuse,
-    /// Use the label above for each missing label.
-    Fill,
+    /// Leave the row out, with a warning that counts the rows.
+    Skip,
 }
 
 fn path_column() -> String {

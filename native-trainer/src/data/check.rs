@@ -55,6 +55,8 @@ pub struct LevelFindings {
     pub shared: usize,
     /// The number of queries that have a positive at this level.
     pub queries_with_positives: usize,
+    /// The number of images whose class is not known.
+    pub unknown: usize,
 }
 
 /// A file that cannot be read as an image.
@@ -93,6 +95,7 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Result<Findings> {
             classes: dataset.taxonomy.class_count(level),
             shared: classes(&dataset.splits.train, level).intersection(&classes(&evaluated, level)).count(),
             queries_with_positives: dataset.queries_with_positives(level),
+            unknown: dataset.labels.len() - dataset.labels.known_counts()[level - 1],
         })
         .collect();
     let counts = splits.iter().map(|&(name, items)| SplitFindings {
@@ -187,7 +190,7 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
     let taxonomy = &dataset.taxonomy;
     let (depth, names) = (taxonomy.depth(), taxonomy.level_names());
     let finest = &names[depth - 1];
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = dataset.missing_files_in_words().into_iter().collect();
     for (split, items) in dataset.splits.named() {
         if items.is_empty() {
             remarks.push(format!("the split `{split}` is empty"));
@@ -232,7 +235,12 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
     }
 
     for level in 1..=depth {
-        let without = dataset.splits.query.len() - dataset.queries_with_positives(level);
+        remarks.extend([alike_names(dataset, level), unknown(dataset, level)].into_iter().flatten());
+    }
+
+    for level in 1..=depth {
+        let queries = dataset.classes(&dataset.splits.query, level).len();
+        let without = queries - dataset.queries_with_positives(level);
         if without > 0 {
             let count = counted(without, "query has", "queries have");
             remarks.push(format!(
@@ -242,6 +250,41 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
         }
     }
     remarks
+}
+
+/// A remark if the class of some images is not known at a level.
+pub fn unknown(dataset: &Dataset, level: usize) -> Option<String> {
+    let unknown = dataset.labels.len() - dataset.labels.known_counts()[level - 1];
+    let name = &dataset.taxonomy.level_names()[level - 1];
+    (unknown > 0).then(|| {
+        format!(
+            "{} no known {name}, and losses and scores leave out the pairs that it would decide",
+            counted(unknown, "image has", "images have")
+        )
+    })
+}
+
+/// A remark on classes of a level whose names differ only in upper and lower case or in spaces.
+pub fn alike_names(dataset: &Dataset, level: usize) -> Option<String> {
+    let taxonomy = &dataset.taxonomy;
+    let mut groups: BTreeMap<(Option<u32>, String), Vec<&str>> = BTreeMap::new();
+    for class in 0..taxonomy.class_count(level) as u32 {
+        let name = taxonomy.class_name(level, class);
+        let plain: String = name.to_lowercase().split_whitespace().collect();
+        groups.entry((taxonomy.parent(level, class), plain)).or_default().push(name);
+    }
+    let alike: Vec<String> = groups
+        .into_values()
+        .filter(|names| names.len() > 1)
+        .map(|names| names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" and "))
+        .collect();
+    let level = &taxonomy.level_names()[level - 1];
+    (!alike.is_empty()).then(|| {
+        format!(
+            "at the level {level}, {} are different classes: rename one if they are the same",
+            a_few(&alike)
+        )
+    })
 }
 
 /// A remark if a level has the same classes as the level below.

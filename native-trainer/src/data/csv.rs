@@ -170,15 +170,68 @@ d.jpg,Fuji,Apple,
     }
 
     #[test]
-    fn an_empty_label_is_refused_or_filled() {
+    fn a_missing_label_is_refused_unknown_or_the_one_above() {
         let text = GOOD.replace(" Gala", "");
-        let (message, hint) = refused(&text, "");
-        assert!(message.ends_with("row 2: the label `variety` is empty"), "{message}");
-        assert!(hint.contains("fill"));
-        let (_directory, data) = csv(&text, "ragged = 'fill'");
+        let (message, hint) = refused(&text, "missing = 'refuse'");
+        assert!(message.ends_with("row 2: the label `variety` is missing"), "{message}");
+        assert!(hint.contains("data.missing"));
+        let (_directory, data) = csv(&text, "missing = 'parent'");
         let dataset = Dataset::read(&data).unwrap();
         assert_eq!(dataset.taxonomy.class_name(2, dataset.labels.row(0)[1]), "Apple");
-        assert!(refused(&GOOD.replace("Gala,Apple", ","), "ragged = 'fill'").0.contains("`kind` is empty"));
+        let (_directory, data) = csv(&text, "");
+        assert_eq!(Dataset::read(&data).unwrap().labels.known(0), 1);
+        for missing in ["unknown", "parent"] {
+            let (message, _) = refused(&GOOD.replace(" Gala,Apple", ","), &format!("missing = '{missing}'"));
+            assert!(message.contains("row 2: the label `kind` is missing"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_label_above_a_known_one_is_filled_from_the_tree_or_refused() {
+        let (_directory, data) = csv(&GOOD.replace("sub/b.jpg,Fuji,Apple", "sub/b.jpg,Fuji,"), "");
+        let dataset = Dataset::read(&data).unwrap();
+        assert_eq!(dataset.labels.row(1), dataset.labels.row(2));
+        let (message, hint) = refused(&GOOD.replace(" Gala,Apple", "Gala,"), "");
+        assert!(
+            message.contains("kind of") && message.contains("a.jpg is empty, and no other row has \"Gala\""),
+            "{message}"
+        );
+        assert!(hint.contains("fill it in"), "{hint}");
+    }
+
+    #[test]
+    fn rows_whose_file_does_not_exist_are_left_out_if_the_config_says_so() {
+        let rows = ["a.jpg", "b.jpg", "gone.jpg", "c.jpg"].map(|path| format!("{path},Gala,Apple,test\n"));
+        let text = format!("path,variety,kind,split\n{}t.jpg,Gala,Apple,train\n", rows.concat());
+        let (directory, data) = csv(&text, "missing_files = 'skip'");
+        for name in ["a.jpg", "b.jpg", "c.jpg", "t.jpg"] {
+            std::fs::write(directory.path().join(name), b"").unwrap();
+        }
+        let dataset = Dataset::load(&data).unwrap();
+        assert_eq!((dataset.splits.query.len(), dataset.splits.train.len()), (3, 1));
+        let words = dataset.missing_files_in_words().unwrap();
+        assert!(
+            words.starts_with("1 of 5 images do not exist and are left out: ") && words.ends_with("gone.jpg"),
+            "{words}"
+        );
+        std::fs::write(directory.path().join("gone.jpg"), b"").unwrap();
+        assert_eq!(Dataset::load(&data).unwrap().missing_files_in_words(), None);
+    }
+
+    #[test]
+    fn a_path_of_a_windows_machine_names_the_same_file() {
+        let (directory, data) = csv(&GOOD.replace("sub/b.jpg", "sub\\b.jpg"), "");
+        assert_eq!(Dataset::read(&data).unwrap().paths[1], directory.path().join("sub/b.jpg"));
+    }
+
+    #[test]
+    fn words_for_an_unknown_label_are_those_of_the_config() {
+        let text = GOOD.replace(" Gala", "Malus SP.").replace("c.jpg,Fuji", "c.jpg,Unknown");
+        let (_directory, data) = csv(&text, "unknown_words = ['sp.', 'unknown']");
+        let dataset = Dataset::read(&data).unwrap();
+        assert_eq!([0, 1, 2].map(|item| dataset.labels.known(item)), [1, 2, 1]);
+        let (_directory, data) = csv(&text, "");
+        assert_eq!(Dataset::read(&data).unwrap().taxonomy.class_count(2), 3);
     }
 
     #[test]

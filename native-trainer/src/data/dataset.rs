@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use akin_base::files;
 use akin_base::problem::{a_few, problem};
-use akin_base::quantities::counted;
-use akin_core::taxonomy::{Labels, Taxonomy, check_order};
+use akin_base::quantities::{count, counted};
+use akin_base::terminal;
+use akin_core::taxonomy::{Labels, Taxonomy, UNKNOWN, check_order};
 use anyhow::{Context, Result};
 
+use super::listing::ListedImage;
 use super::splits::{Splits, junk};
+use super::storage::Part;
 use super::{Storage, list};
-use crate::config::{DataConfig, Protocol, Selection};
+use crate::config::{DataConfig, MissingFiles, Protocol, Selection};
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct Dataset {
     pub junk: Vec<Vec<u32>>,
     /// The items of each split.
     pub splits: Splits,
+    /// The files that do not exist, if the config leaves their rows out.
+    pub missing_files: Vec<PathBuf>,
 }
 
 impl Dataset {
@@ -41,6 +46,7 @@ impl Dataset {
     /// The errors of [`Dataset::read`], and a data set that fails one of these checks.
     pub fn load(selection: &Selection) -> Result<Self> {
         let dataset = Self::read(selection)?;
+        dataset.warn_of_missing_files();
         dataset.check_splits(&selection.data, &dataset.splits.named())?;
         dataset.check_files(&selection.data)?;
         // Training ends with all benchmarks.
@@ -59,6 +65,7 @@ impl Dataset {
     /// As [`Dataset::load`].
     pub fn load_to_evaluate(selection: &Selection) -> Result<Self> {
         let dataset = Self::read(selection)?;
+        dataset.warn_of_missing_files();
         dataset.check_splits(&selection.data, &dataset.splits.named()[1..])?;
         dataset.check_files(&selection.data)?;
         Ok(dataset)
@@ -76,6 +83,10 @@ impl Dataset {
         let (mut images, identity) = (listing.images, listing.identity);
         // Only the levels that the config names are used.
         let all_levels = data.kind().levels(data.hierarchy().is_some());
+        let mut missing_files = Vec::new();
+        if data.table().is_some_and(|table| table.missing_files == MissingFiles::Skip) {
+            missing_files = remove_missing_files(&mut images)?;
+        }
         let is_used = |place: usize| {
             all_levels.is_empty() || data.levels().iter().any(|level| level == all_levels[place])
         };
@@ -106,7 +117,27 @@ impl Dataset {
         let junk = if split.holds_out() { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
         let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
         let storage = Arc::new(Storage::new(parts, listing.containers));
-        Ok(Self { taxonomy, paths, storage, labels, junk, splits })
+        Ok(Self { taxonomy, paths, storage, labels, junk, splits, missing_files })
+    }
+
+    fn warn_of_missing_files(&self) {
+        if let Some(warning) = self.missing_files_in_words() {
+            terminal::warn(warning);
+        }
+    }
+
+    /// Which rows were left out because their files do not exist, in words; none if there are none.
+    pub fn missing_files_in_words(&self) -> Option<String> {
+        let names: Vec<_> = self.missing_files.iter().map(|path| path.display()).collect();
+        let all = self.paths.len() + names.len();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} of {} do not exist and are left out: {}",
+                count(names.len()),
+                counted(all, "image", "images"),
+                a_few(&names)
+            )
+        })
     }
 
     /// Checks that no split is empty and that some query has a positive.
@@ -153,7 +184,8 @@ impl Dataset {
             return Ok(());
         }
         let hint = if data.table().is_some() {
-            "check the paths; they are relative to `data.images`, by default the folder of the file"
+            "check the paths, which are relative to `data.images`, by default the folder of the file; or set \
+             data.missing_files = \"skip\" to leave the rows out"
         } else {
             "copy the missing files, and check for broken links"
         };
@@ -171,9 +203,10 @@ impl Dataset {
         self.storage.file(item, &self.paths[item])
     }
 
-    /// The classes of some items at a level, 1 … L.
+    /// The classes of some items at a level, 1 … L. An item whose label is not known there has none.
     pub fn classes(&self, items: &[usize], level: usize) -> Vec<u32> {
-        items.iter().map(|&item| self.labels.row(item)[level - 1]).collect()
+        let classes = items.iter().map(|&item| self.labels.row(item)[level - 1]);
+        classes.filter(|&class| class != UNKNOWN).collect()
     }
 
     /// The items that the queries rank.
@@ -192,6 +225,25 @@ impl Dataset {
         let queries = self.classes(&self.splits.query, level);
         queries.iter().filter(|class| sizes.get(class).is_some_and(|&size| size > itself)).count()
     }
+}
+
+/// Removes the images whose file does not exist, and returns these files.
+fn remove_missing_files(images: &mut Vec<ListedImage>) -> Result<Vec<PathBuf>> {
+    let (mut missing, mut fault) = (Vec::new(), None);
+    images.retain(|image| {
+        let exists = match image.part {
+            Part::Encoded { .. } => Ok(true),
+            _ => image.path.try_exists(),
+        };
+        exists.unwrap_or_else(|error| {
+            fault = Some(files::system_fault(&image.path, &error));
+            true
+        }) || {
+            missing.push(image.path.clone());
+            false
+        }
+    });
+    fault.map_or(Ok(missing), Err)
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use std::path::Path;
 use akin_base::directory::{Kind, Mark};
 use akin_base::problem::{Advise, problem};
 use akin_base::quantities::counted;
-use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
+use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 use walkdir::{DirEntry, WalkDir};
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
-use crate::config::{FolderConfig, Ragged};
+use super::missing::MissingLabels;
+use crate::config::FolderConfig;
 
 /// A folder tree of the user.
 pub static ENTRY: Entry = Entry {
@@ -37,7 +38,9 @@ fn images(copy: &LocalCopy<FolderConfig>) -> Result<Vec<ListedImage>> {
         || format!("the data folder {} cannot be read", root.display()),
         "give data.path a folder; for a CSV file, set data.kind = \"csv\"",
     )?;
-    let mut tree = Tree { levels: &copy.settings.levels, ragged: copy.settings.ragged, no_labels: &[] };
+    let settings = copy.settings;
+    let missing = MissingLabels { policy: settings.missing, words: &settings.unknown_words };
+    let mut tree = Tree { levels: &settings.levels, missing, no_labels: &[] };
     let mut images = Vec::new();
     if copy.draws_test {
         let no_labels = names.map(|(_, name)| name);
@@ -69,7 +72,7 @@ pub struct Tree<'a> {
     /// A name for each level of folders, coarse → fine.
     pub levels: &'a [String],
     /// What to do with an image that has fewer folders above it.
-    pub ragged: Ragged,
+    pub missing: MissingLabels<'a>,
     /// Names of folders at the top that are those of splits, and no labels.
     pub no_labels: &'a [&'a str],
 }
@@ -102,26 +105,24 @@ impl Tree<'_> {
                 )
             })?;
         let depth = self.levels.len();
-        if self.ragged == Ragged::Fill && !labels.is_empty() {
-            fill_from_parent(&mut labels, depth);
-        }
-        if labels.len() == depth {
+        let folders = labels.len();
+        if (1..=depth).contains(&folders) && self.missing.apply(&mut labels, depth).is_ok() {
             return Ok(labels);
         }
         let hint = if labels.first().is_some_and(|label| self.no_labels.contains(&label.as_str())) {
             "remove split.test_fraction: the folders are already split"
-        } else if labels.len() > depth {
+        } else if folders > depth {
             "name every folder level in data.levels, or move the image up"
-        } else if labels.is_empty() {
+        } else if folders == 0 {
             "move the image into the folder of its class"
         } else {
-            "move the image down, name fewer levels in data.levels, or set data.ragged = \"fill\""
+            "move the image down, name fewer levels in data.levels, or set data.missing = \"unknown\""
         };
         Err(problem(
             format!(
                 "{} is {} deep, but data.levels names {} ({})",
                 image.display(),
-                counted(labels.len(), "folder", "folders"),
+                counted(folders, "folder", "folders"),
                 counted(depth, "level", "levels"),
                 self.levels.join(", ")
             ),
@@ -204,28 +205,29 @@ mod tests {
     }
 
     #[test]
-    fn an_image_at_the_wrong_depth_is_refused_or_filled() {
+    fn an_image_at_the_wrong_depth_is_refused_filled_or_of_unknown_class() {
         let images = tree(&["train/Apple/1.jpg", "test/Pear/Conference/1.jpg", "test/Pear/Conference/2.jpg"]);
-        let (message, hint) = refusal(Dataset::read(&folder(&images, "")));
+        let (message, hint) = refusal(Dataset::read(&folder(&images, "missing = 'refuse'")));
         assert!(
             message.contains("1.jpg is 1 folder deep, but data.levels names 2 levels (kind, variety)"),
             "{message}"
         );
-        assert!(hint.contains("data.ragged"));
-        let dataset = Dataset::read(&folder(&images, "ragged = 'fill'")).unwrap();
+        assert!(hint.contains("data.missing"));
+        let dataset = Dataset::read(&folder(&images, "missing = 'parent'")).unwrap();
         let apple = dataset.labels.row(0)[1];
         assert_eq!(dataset.taxonomy.class_name(2, apple), "Apple");
+        let dataset = Dataset::read(&folder(&images, "")).unwrap();
+        assert_eq!((dataset.labels.known(0), dataset.labels.known(1)), (1, 2));
+        assert_eq!((dataset.taxonomy.class_count(1), dataset.taxonomy.class_count(2)), (2, 1));
 
         let deep = tree(&["train/a/b/c/1.jpg"]);
-        assert!(refusal(Dataset::read(&folder(&deep, "ragged = 'fill'"))).0.contains("3 folders deep"));
+        assert!(refusal(Dataset::read(&folder(&deep, "missing = 'parent'"))).0.contains("3 folders deep"));
         // With test_fraction the folders of splits would be labels.
         let split = tree(&["train/a/b/1.jpg", "test/a/c/1.jpg"]);
         let (_, hint) = refusal(Dataset::read(&folder(&split, "[split]\ntest_fraction = 0.5")));
         assert!(hint.starts_with("remove split.test_fraction"), "{hint}");
         let shallow = tree(&["train/1.jpg"]);
-        assert!(
-            refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"))).1.contains("folder of its class")
-        );
+        assert!(refusal(Dataset::read(&folder(&shallow, ""))).1.contains("folder of its class"));
     }
 
     #[test]
@@ -251,7 +253,8 @@ mod tests {
         let images =
             tree(&["train/a/b/1.jpg", "test/a/c/1.jpg", "test/a/c/2.jpg", "test/bundle/thumbnails.jpg"]);
         let mark = images.path().join("test/bundle/.akin.json");
-        assert!(Dataset::load(&folder(&images, "")).is_err(), "the picture is one folder too high");
+        let refuse = "missing = 'refuse'";
+        assert!(Dataset::load(&folder(&images, refuse)).is_err(), "the picture is one folder too high");
         std::fs::write(mark, "a damaged mark").unwrap();
         assert_eq!(Dataset::load(&folder(&images, "")).unwrap().paths.len(), 3);
     }

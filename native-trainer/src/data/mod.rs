@@ -28,6 +28,7 @@ mod inaturalist;
 mod inshop;
 pub mod junk;
 pub mod listing;
+mod missing;
 mod nabirds;
 mod omniglot;
 mod parquet;

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::folder::Tree;
 use super::listing::{Count, Counts, Download, Entry, Listing, LocalCopy, Source, Split, SplitCounts};
-use crate::config::Ragged;
+use super::missing::MissingLabels;
 
 /// Omniglot.
 pub static ENTRY: Entry = Entry {
@@ -37,7 +37,7 @@ pub static ENTRY: Entry = Entry {
 /// Lists the images of a copy.
 pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let levels = copy.kind.levels(false).iter().map(|&level| level.to_owned()).collect::<Vec<_>>();
-    let tree = Tree { levels: &levels, ragged: Ragged::Refuse, no_labels: &[] };
+    let tree = Tree { levels: &levels, missing: MissingLabels::REFUSED, no_labels: &[] };
     let root = copy.root("images_background", &["python"]);
     let mut images = Vec::new();
     for (split, name) in [(Split::Train, "images_background"), (Split::Test, "images_evaluation")] {

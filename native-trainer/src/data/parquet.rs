@@ -637,7 +637,7 @@ mod tests {
             include_bytes!("../../tests/fixtures/parquet/hub/test-00000-of-00001.parquet"),
         ),
     ];
-    const DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\nragged = 'fill'";
+    const DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\nmissing = 'parent'";
     const HUB_DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\npath_column = 'image'";
 
     #[test]
@@ -818,9 +818,9 @@ mod tests {
     #[test]
     fn what_cannot_be_an_image_or_a_label_is_refused() {
         let refused = |config: &str| refusal(try_to_read(&files(&[("x.parquet", TABLE)]), config));
-        let (message, hint) = refused("kind = 'parquet'\nlevels = ['kind', 'variety']");
-        assert!(message.ends_with("x.parquet, row 6: the label `variety` is empty"), "{message}");
-        assert!(hint.contains("fill"));
+        let (message, hint) = refused("kind = 'parquet'\nlevels = ['kind', 'variety']\nmissing = 'refuse'");
+        assert!(message.ends_with("x.parquet, row 6: the label `variety` is missing"), "{message}");
+        assert!(hint.contains("data.missing"));
         let (message, _) = refused(&DATA.replace("'kind',", "'kinds',"));
         assert!(message.contains("has no column `kinds`"), "{message}");
         let (message, hint) = refused(&format!("{DATA}\nsplit_column = 'sets'"));

@@ -1,5 +1,6 @@
 //! The classes of a data set in numbers: how many there are, how large they are, and how they form a tree.
 
+use akin_core::taxonomy::UNKNOWN;
 use serde::Serialize;
 
 use super::Dataset;
@@ -19,6 +20,8 @@ pub struct LevelStatistics {
     pub mean: f64,
     /// The images of the largest class.
     pub most: usize,
+    /// The images whose class is not known.
+    pub unknown: usize,
     /// The mean number of classes that a class has at the next level; none at the finest.
     pub children: Option<f64>,
 }
@@ -30,15 +33,10 @@ pub struct ClassNode {
     pub name: String,
     /// The images of it in all splits.
     pub images: usize,
+    /// The number of finest classes in it: 1 if it is one.
+    pub finest: usize,
     /// The classes below it, the largest first.
     pub children: Vec<ClassNode>,
-}
-
-impl ClassNode {
-    /// The number of finest classes in it.
-    pub fn finest(&self) -> usize {
-        if self.children.is_empty() { 1 } else { self.children.iter().map(Self::finest).sum() }
-    }
 }
 
 /// The sizes of the classes of each level, coarse → fine, over all splits.
@@ -57,6 +55,7 @@ pub fn level_statistics(dataset: &Dataset) -> Vec<LevelStatistics> {
                 median: sizes[(classes - 1) / 2],
                 mean: sizes.iter().sum::<usize>() as f64 / classes as f64,
                 most: sizes[classes - 1],
+                unknown: dataset.labels.len() - sizes.iter().sum::<usize>(),
                 children: (level < depth).then(|| taxonomy.class_count(level + 1) as f64 / classes as f64),
             }
         })
@@ -66,7 +65,7 @@ pub fn level_statistics(dataset: &Dataset) -> Vec<LevelStatistics> {
 /// The images of each class of a level, by class.
 fn sizes(dataset: &Dataset, level: usize) -> Vec<usize> {
     let mut sizes = vec![0; dataset.taxonomy.class_count(level)];
-    for class in dataset.labels.column(level) {
+    for class in dataset.labels.column(level).into_iter().filter(|&class| class != UNKNOWN) {
         sizes[class as usize] += 1;
     }
     sizes
@@ -82,10 +81,13 @@ pub fn class_tree(dataset: &Dataset) -> Vec<ClassNode> {
         let mut children = below.into_iter();
         for (class, images) in sizes(dataset, level).into_iter().enumerate() {
             let class = class as u32;
+            let children = children.next().unwrap_or_default();
+            let finest = children.iter().map(|child| child.finest).sum();
             let node = ClassNode {
                 name: taxonomy.class_name(level, class).to_owned(),
                 images,
-                children: children.next().unwrap_or_default(),
+                finest: if level == taxonomy.depth() { 1 } else { finest },
+                children,
             };
             nodes[taxonomy.parent(level, class).map_or(0, |parent| parent as usize)].push(node);
         }
@@ -120,6 +122,21 @@ mod tests {
         };
         assert_eq!(names(&tree), [("Apple".to_owned(), 3), ("Pear".to_owned(), 1)]);
         assert_eq!(names(&tree[0].children), [("Gala".to_owned(), 2), ("Fuji".to_owned(), 1)]);
-        assert_eq!((tree[0].finest(), tree[1].finest()), (2, 1));
+        assert_eq!((tree[0].finest, tree[1].finest), (2, 1));
+        assert_eq!((levels[0].unknown, levels[1].unknown), (0, 0));
+    }
+
+    #[test]
+    fn images_of_unknown_class_are_counted_as_such() {
+        let text = "path,kind,variety,split\na,Apple,Gala,train\nb,Apple,,test\nc,Apple,Gala,test\n\
+                    d,Pear,,test\n";
+        let (_directory, data) = csv(text, "");
+        let dataset = Dataset::read(&data).unwrap();
+        let levels = level_statistics(&dataset);
+        assert_eq!((levels[0].unknown, levels[1].unknown), (0, 2));
+        assert_eq!((levels[1].classes, levels[1].most), (1, 2));
+        let tree = class_tree(&dataset);
+        assert_eq!((tree[0].images, tree[0].finest, tree[0].children[0].images), (3, 1, 2));
+        assert_eq!((tree[1].images, tree[1].finest), (1, 0));
     }
 }

@@ -4,16 +4,23 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use akin_base::problem::{did_you_mean, problem};
-use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
 use super::listing::{ListedImage, Split, is_evaluation_name, is_named};
+use super::missing::MissingLabels;
 use super::storage::Part;
-use crate::config::{Ragged, TableConfig};
+use crate::config::{Missing, TableConfig};
 
 /// A row of a table, for messages. Rows are counted from 1; the header of a CSV file is its row 1.
 pub fn row_name(file: &Path, row: u64) -> String {
     format!("{}, row {row}", file.display())
+}
+
+/// The file in a folder that a cell names. A table of a Windows machine has backslashes between the folders; elsewhere
+/// they may also be part of a name.
+pub fn named_file(folder: &Path, cell: &str) -> PathBuf {
+    let path = folder.join(cell);
+    if !cell.contains('\\') || path.exists() { path } else { folder.join(cell.replace('\\', "/")) }
 }
 
 /// How the rows of a table become images.
@@ -64,7 +71,7 @@ impl<'a> Rows<'a> {
 
     /// The file that a cell of the column of paths names.
     pub fn path(&self, cell: &str) -> PathBuf {
-        self.folder.join(cell)
+        named_file(&self.folder, cell)
     }
 
     /// An image that is a file, with the labels of its row.
@@ -90,22 +97,28 @@ impl<'a> Rows<'a> {
         Ok(ListedImage { path: self.path(path), part: Part::Whole, labels, junk, split })
     }
 
-    /// The labels of a row, filled if the config says so.
+    /// The labels of a row. A missing one is what the config says.
     ///
     /// # Errors
     ///
-    /// An empty label.
+    /// A missing label that is refused, and a row without any label.
     pub fn labels(&self, mut labels: Vec<String>, place: impl Fn() -> String) -> Result<Vec<String>> {
         let data = self.data;
-        if data.ragged == Ragged::Fill {
-            fill_from_parent(&mut labels, data.levels.len());
+        let missing = MissingLabels { policy: data.missing, words: &data.unknown_words };
+        match missing.apply(&mut labels, data.levels.len()) {
+            Ok(()) => Ok(labels),
+            Err(level) => Err(problem(
+                format!("{}: the label `{}` is missing", place(), data.levels[level]),
+                match data.missing {
+                    Missing::Refuse => {
+                        "write the label, or set data.missing = \"unknown\": then a row needs no label below its known ones"
+                    }
+                    Missing::Unknown => {
+                        "write a label, or empty the cell of the split to leave the image out"
+                    }
+                    Missing::Parent => "write the label: there is none above it",
+                },
+            )),
         }
-        if let Some(level) = labels.iter().position(String::is_empty) {
-            return Err(problem(
-                format!("{}: the label `{}` is empty", place(), data.levels[level]),
-                "write the label, or set data.ragged = \"fill\" to take the one above it",
-            ));
-        }
-        Ok(labels)
     }
 }

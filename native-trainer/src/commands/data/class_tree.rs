@@ -119,7 +119,8 @@ fn curve(drawing: &mut Drawing, tree: &[ClassNode], levels: &[LevelStatistics], 
 }
 
 fn finest_sizes(node: &ClassNode, sizes: &mut Vec<usize>) {
-    match node.children.is_empty() {
+    // A class without children whose finest classes are not known is none of them.
+    match node.children.is_empty() && node.finest == 1 {
         true => sizes.push(node.images),
         false => node.children.iter().for_each(|child| finest_sizes(child, sizes)),
     }
@@ -155,10 +156,15 @@ mod tests {
 
     #[test]
     fn a_class_is_as_wide_as_its_share_and_names_are_escaped() {
-        let leaf = |name: &str, images| ClassNode { name: name.into(), images, children: vec![] };
+        let leaf = |name: &str, images| ClassNode { name: name.into(), images, finest: 1, children: vec![] };
         let tree = [
-            ClassNode { name: "A & B".into(), images: 3, children: vec![leaf("<x>", 2), leaf("y", 1)] },
-            ClassNode { name: "C".into(), images: 1, children: vec![leaf("z", 1)] },
+            ClassNode {
+                name: "A & B".into(),
+                images: 3,
+                finest: 2,
+                children: vec![leaf("<x>", 2), leaf("y", 1)],
+            },
+            ClassNode { name: "C".into(), images: 1, finest: 1, children: vec![leaf("z", 1)] },
         ];
         let level = |name: &str, classes| LevelStatistics {
             level: name.into(),
@@ -167,6 +173,7 @@ mod tests {
             median: 1,
             mean: 1.0,
             most: 2,
+            unknown: 0,
             children: None,
         };
         let svg = draw("Fruit", &[level("kind", 2), level("variety", 3)], &tree).svg("Fruit").unwrap();
@@ -182,8 +189,8 @@ mod tests {
     #[test]
     fn long_names_stay_in_their_places() {
         let name = "A very long name of a class that nobody can read in a narrow box";
-        let leaf = ClassNode { name: name.into(), images: 1, children: vec![] };
-        let other = ClassNode { name: "B".into(), images: 9, children: vec![] };
+        let leaf = ClassNode { name: name.into(), images: 1, finest: 1, children: vec![] };
+        let other = ClassNode { name: "B".into(), images: 9, finest: 1, children: vec![] };
         let level = LevelStatistics {
             level: "the finest level of a taxonomy with long names".into(),
             classes: 2,
@@ -191,6 +198,7 @@ mod tests {
             median: 5,
             mean: 5.0,
             most: 9,
+            unknown: 0,
             children: None,
         };
         let svg = draw(name, &[level], &[other, leaf]).svg("t").unwrap();

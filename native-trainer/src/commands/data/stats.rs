@@ -92,10 +92,14 @@ fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
             count(level.median),
             format!("{:.1}", level.mean),
             count(level.most),
+            count(level.unknown),
         ]
     };
-    let header = ["level", "classes", "below each", "fewest images", "median", "mean", "most"];
-    let mut text = align_numbers(&header, &levels.iter().map(row).collect::<Vec<_>>());
+    let header = ["level", "classes", "below each", "fewest images", "median", "mean", "most", "unknown"];
+    // A column of zeros says nothing.
+    let columns = header.len() - usize::from(levels.iter().all(|level| level.unknown == 0));
+    let rows: Vec<Vec<String>> = levels.iter().map(|level| row(level)[..columns].to_vec()).collect();
+    let mut text = align_numbers(&header[..columns], &rows);
     let all: usize = tree.iter().map(|node| node.images).sum();
     let finest = levels.last().map_or("class".into(), |level| one_line(&level.level));
     let row = |node: &ClassNode| {
@@ -103,7 +107,7 @@ fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
             one_line(&node.name),
             count(node.images),
             format!("{:.1} %", 100.0 * node.images as f64 / all as f64),
-            count(node.finest()),
+            count(node.finest),
         ]
     };
     let rows: Vec<Vec<String>> = tree.iter().take(LISTED).map(row).collect();
@@ -123,7 +127,7 @@ mod tests {
 
     #[test]
     fn columns_line_up_under_a_name_with_control_characters() {
-        let node = |name: &str| ClassNode { name: name.into(), images: 5, children: Vec::new() };
+        let node = |name: &str| ClassNode { name: name.into(), images: 5, finest: 1, children: Vec::new() };
         let level = |level: &str| LevelStatistics {
             level: level.into(),
             classes: 2,
@@ -132,6 +136,7 @@ mod tests {
             median: 5,
             mean: 5.0,
             most: 5,
+            unknown: 0,
         };
         let text =
             terminal::escape(&describe(&[level("kind")], &[node("a\u{1b}[2J"), node("owl")])).into_owned();

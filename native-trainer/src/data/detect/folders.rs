@@ -15,6 +15,7 @@ use super::splits::{
 };
 use crate::data::folder::image_files;
 use crate::data::listing::SPLIT_NAMES;
+use crate::data::missing::{USUAL_WORDS, stands_for_unknown};
 
 /// A tree of folders with images.
 pub(super) fn folder_layout(root: &Path) -> Result<Layout> {
@@ -46,7 +47,11 @@ pub(super) fn folder_layout(root: &Path) -> Result<Layout> {
         split.insert("test_fraction".into(), TEST_FRACTION.into());
     }
     if images.by_depth.len() > 1 {
-        data.insert("ragged".into(), "fill".into());
+        data.insert("missing".into(), "unknown".into());
+    }
+    let words = images.unknown_words();
+    if !words.is_empty() {
+        data.insert("unknown_words".into(), words.clone().into());
     }
     data.insert("levels".into(), level_names(depth).into());
     let named = SPLIT_NAMES.iter().flat_map(|(_, names)| *names);
@@ -66,14 +71,18 @@ pub(super) fn folder_layout(root: &Path) -> Result<Layout> {
         counted(depth, "level", "levels")
     );
     let deepest = images.by_depth.keys().max().copied().unwrap_or(0);
-    let filled = |(&depth, &count): (&usize, &usize)| {
+    let unknown = |(&depth, &count): (&usize, &usize)| {
         format!(
-            "{} {} deep, where the levels below repeat the name of the folder",
+            "{} {} deep, and the classes below are unknown: data.missing",
             counted(count, "image is", "images are"),
             counted(depth, "folder", "folders")
         )
     };
-    let notes = images.by_depth.iter().filter(|(depth, _)| **depth < deepest).map(filled).collect();
+    let mut notes: Vec<String> =
+        images.by_depth.iter().filter(|(depth, _)| **depth < deepest).map(unknown).collect();
+    if !words.is_empty() {
+        notes.push(format!("folders called {} are of unknown class: data.unknown_words", a_few(&words)));
+    }
     Ok(Layout { data, split, found, names_levels: true, notes })
 }
 
@@ -110,6 +119,18 @@ impl Images {
             }
         }
         Ok(())
+    }
+
+    /// The usual words for an unknown class that folders are called.
+    fn unknown_words(&self) -> Vec<String> {
+        let names: BTreeSet<String> = self
+            .classes
+            .iter()
+            .flat_map(|class| class.iter().map(|name| name.to_string_lossy().into_owned()))
+            .collect();
+        let words =
+            USUAL_WORDS.into_iter().filter(|word| names.iter().any(|name| stands_for_unknown(name, word)));
+        words.map(str::to_owned).collect()
     }
 
     /// The depth of the tree.

@@ -1,6 +1,6 @@
 //! Tables of labels: CSV and Parquet files.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -16,8 +16,9 @@ use super::Layout;
 use super::splits::{TEST_FRACTION, name_splits, not_used, state_evaluation_split, used_splits};
 use crate::config::DataKind;
 use crate::data::listing::{SPLIT_NAMES, is_named, is_split_name};
+use crate::data::missing::{USUAL_WORDS, stands_for_unknown};
 use crate::data::parquet::{self, Labels};
-use crate::data::table::row_name;
+use crate::data::table::{named_file, row_name};
 
 /// Names of columns that divide the images in some way. They are no labels.
 const DIVISIONS: [&str; 6] = ["set", "subset", "partition", "phase", "fold", "usage"];
@@ -137,6 +138,17 @@ struct Cells<'a> {
     places: Vec<usize>,
 }
 
+/// The words for an unknown label in each column.
+struct UnknownWords(Vec<BTreeSet<&'static str>>);
+
+impl UnknownWords {
+    /// Those of some columns.
+    fn of(&self, columns: &[usize]) -> Vec<String> {
+        let words: BTreeSet<&str> = columns.iter().flat_map(|&column| &self.0[column]).copied().collect();
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
 /// A file of a table.
 struct TableFile {
     path: PathBuf,
@@ -183,6 +195,21 @@ impl Cells<'_> {
         let column =
             self.columns.iter().position(|column| has_label(column, false) && !has_label(column, true))?;
         Some(&self.header[column])
+    }
+
+    /// Empties the cells of some columns that hold a usual word for an unknown label.
+    fn empty_unknown(&mut self, is_label: impl Fn(usize) -> bool) -> UnknownWords {
+        let empty: Rc<str> = "".into();
+        let mut words = vec![BTreeSet::new(); self.columns.len()];
+        for (place, column) in self.columns.iter_mut().enumerate().filter(|(place, _)| is_label(*place)) {
+            for cell in column {
+                if let Some(word) = USUAL_WORDS.into_iter().find(|word| stands_for_unknown(cell, word)) {
+                    words[place].insert(word);
+                    *cell = empty.clone();
+                }
+            }
+        }
+        UnknownWords(words)
     }
 
     /// Drops rows.
@@ -234,9 +261,12 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
             row_splits.iter().map(|name| splits.iter().any(|used| **used == **name)).collect();
         table.retain(&is_used);
     }
-    let Cells { kind, path: file, folder, header, columns, images: bytes, unread, .. } = &table;
+    let paths = if table.images.is_some() { None } else { path_column(&table.columns, table.folder) };
+    let unknown_words = table.empty_unknown(|place| {
+        Some(place) != split_column && paths.as_ref().is_none_or(|(column, _)| *column != place)
+    });
+    let Cells { kind, path: file, header, columns, images: bytes, unread, .. } = &table;
     let rows = columns.first().map_or(0, Vec::len);
-    let paths = if bytes.is_some() { None } else { path_column(columns, folder) };
     if bytes.is_none() && paths.is_none() {
         if rows == 0 {
             return Err(problem(
@@ -256,10 +286,15 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
         (0..columns.len()).filter(|&place| !is_path(place) && Some(place) != split_column).collect();
     let labels: Vec<usize> =
         candidates.iter().copied().filter(|&place| !names_division(&header[place])).collect();
-    let mut levels = chain(columns, &labels);
+    let mut levels = chain(columns, &labels, Above::Always);
     if levels.is_empty() {
         // What is named like a division may be the only label.
-        levels = chain(columns, &candidates);
+        levels = chain(columns, &candidates, Above::Always);
+    }
+    let by_path = chain(columns, &labels, Above::ExceptFew);
+    let qualify = by_path.len() > levels.len();
+    if qualify {
+        levels = by_path;
     }
     let no_levels = candidates
         .iter()
@@ -291,6 +326,18 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
     if let Some(name) = split_column.map(|column| &header[column]).filter(|name| *name != "split") {
         data.insert("split_column".into(), name.as_str().into());
     }
+    if qualify {
+        data.insert("qualify".into(), true.into());
+        notes.push(several_parents(columns, header, &levels));
+    }
+    let (words, holes) = (unknown_words.of(&levels), levels.iter().any(|&level| has_holes(&columns[level])));
+    if holes {
+        data.insert("missing".into(), "unknown".into());
+    }
+    if !words.is_empty() {
+        notes.push(format!("{} for an unknown label: data.unknown_words", stand(&words)));
+        data.insert("unknown_words".into(), words.into());
+    }
     name_splits(&mut data, &splits);
     // A single split leaves nothing to evaluate on, or to train on.
     if splits.len() < 2 {
@@ -310,10 +357,11 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
         levels_found.join(", "),
         not_used("the split", "the splits", &unused)
     );
+    let choose = if left_out.len() > unread.len() { "; `--levels` chooses other columns" } else { "" };
     match left_out.len() {
         0 => {}
-        1 => notes.push(format!("left out the column {}", left_out[0])),
-        _ => notes.push(format!("left out the columns {}", a_few(&left_out))),
+        1 => notes.push(format!("left out the column {}{choose}", left_out[0])),
+        _ => notes.push(format!("left out the columns {}{choose}", a_few(&left_out))),
     }
     Ok(Layout { data, split, found, names_levels: false, notes })
 }
@@ -321,7 +369,7 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
 /// Why a column is none of the levels.
 fn why_no_level(table: &Cells, place: usize, levels: &[usize]) -> String {
     let (name, cells) = (&table.header[place], &table.columns[place]);
-    let classes = cells.iter().collect::<BTreeSet<_>>().len();
+    let classes = class_count(cells);
     let empty: Vec<usize> = (0..cells.len()).filter(|&row| cells[row].is_empty()).collect();
     if classes == 1 && empty.is_empty() {
         return "one value".into();
@@ -334,13 +382,15 @@ fn why_no_level(table: &Cells, place: usize, levels: &[usize]) -> String {
             _ => format!("{empty} of {all} are without a label, the first in {row}"),
         };
     }
-    if classes == cells.len() {
+    if classes + empty.len() == cells.len() {
         return "another value for each image".into();
     }
     if names_division(name) {
         return "no label".into();
     }
-    let is_above = |coarse: usize, fine: usize| determines(&table.columns, fine, coarse);
+    let is_above = |coarse: usize, fine: usize| {
+        parents(&table.columns, fine, coarse).values().all(|above| above.len() == 1)
+    };
     for &level in levels {
         let name = &table.header[level];
         match (is_above(place, level), is_above(level, place)) {
@@ -371,7 +421,10 @@ fn path_column(columns: &[Column], folder: &Path) -> Option<(usize, Option<PathB
     const LOOKED_AT: usize = 20;
     let names_files = |column: &[Rc<str>], folder: &Path| {
         !column.is_empty()
-            && column.iter().take(LOOKED_AT).all(|cell| !cell.is_empty() && folder.join(&**cell).is_file())
+            && column
+                .iter()
+                .take(LOOKED_AT)
+                .all(|cell| !cell.is_empty() && named_file(folder, cell).is_file())
     };
     let inside = ["images", "img", "imgs", "photos", "pictures"].map(|name| folder.join(name));
     let folders = [None].into_iter().chain(inside.iter().map(Some));
@@ -412,16 +465,46 @@ fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
     Ok(())
 }
 
+/// When a column is above another.
+#[derive(Clone, Copy, PartialEq)]
+enum Above {
+    /// If each label of the finer column has one label above it.
+    Always,
+    /// If all but few of them do: names such as `Other`, and at most one of twenty labels.
+    ExceptFew,
+}
+
+impl Above {
+    fn holds(self, columns: &[Column], fine: usize, coarse: usize) -> bool {
+        let parents = parents(columns, fine, coarse);
+        // A row with the finer label alone could not be read.
+        if parents.values().any(BTreeSet::is_empty) {
+            return false;
+        }
+        let several = parents.iter().filter(|(_, above)| above.len() > 1);
+        match self {
+            Self::Always => several.count() == 0,
+            Self::ExceptFew => {
+                let names = several.filter(|(label, _)| !CATCH_ALL.contains(&label.to_lowercase().as_str()));
+                names.count() * 20 <= parents.len()
+            }
+        }
+    }
+}
+
+/// Names of classes that hold what has no class of its own. Each may stand below several classes.
+const CATCH_ALL: [&str; 7] = ["other", "others", "misc", "miscellaneous", "mixed", "various", "none"];
+
 /// The longest chain of columns, coarse → fine, in which each label has one label above it. Columns that number the
-/// labels of another column, or that give each image a label of its own, are left out.
-fn chain(columns: &[Column], candidates: &[usize]) -> Vec<usize> {
-    let classes = |column: usize| columns[column].iter().collect::<BTreeSet<_>>().len();
-    let rows = columns.first().map_or(0, Vec::len);
+/// labels of another column, that give each image a label of its own, or that lack most labels are left out.
+fn chain(columns: &[Column], candidates: &[usize], above: Above) -> Vec<usize> {
+    let classes = |column: usize| class_count(&columns[column]);
     let mut candidates: Vec<usize> = candidates
         .iter()
         .copied()
         .filter(|&column| {
-            (2..rows).contains(&classes(column)) && columns[column].iter().all(|cell| !cell.is_empty())
+            let known = columns[column].iter().filter(|cell| !cell.is_empty()).count();
+            (2..known).contains(&classes(column)) && is_mostly_known(&columns[column])
         })
         .collect();
     // If a number and a name stand for the same classes, the name comes first.
@@ -432,7 +515,7 @@ fn chain(columns: &[Column], candidates: &[usize]) -> Vec<usize> {
     for (place, &fine) in candidates.iter().enumerate() {
         let longer = candidates[..place]
             .iter()
-            .filter(|&&coarse| classes(coarse) < classes(fine) && determines(columns, fine, coarse))
+            .filter(|&&coarse| classes(coarse) < classes(fine) && above.holds(columns, fine, coarse))
             .map(|&coarse| (best[&coarse].0 + 1, coarse))
             // The first of equal columns counts.
             .fold(None, |found: Option<(usize, usize)>, new| match found {
@@ -456,11 +539,45 @@ fn chain(columns: &[Column], candidates: &[usize]) -> Vec<usize> {
     levels
 }
 
-/// Whether all images of a class of one column are of one class of another.
-fn determines(columns: &[Column], fine: usize, coarse: usize) -> bool {
-    let mut above = HashMap::new();
-    columns[fine]
-        .iter()
-        .zip(&columns[coarse])
-        .all(|(fine, coarse)| *above.entry(fine).or_insert(coarse) == coarse)
+/// The labels of one column that stand above each label of another: none if all its cells there are empty.
+fn parents(columns: &[Column], fine: usize, coarse: usize) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut parents: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (fine, coarse) in columns[fine].iter().zip(&columns[coarse]).filter(|(fine, _)| !fine.is_empty()) {
+        let above = parents.entry(fine).or_default();
+        above.extend((!coarse.is_empty()).then_some(&**coarse));
+    }
+    parents
+}
+
+/// The number of different labels.
+fn class_count(column: &Column) -> usize {
+    column.iter().filter(|cell| !cell.is_empty()).collect::<BTreeSet<_>>().len()
+}
+
+fn has_holes(column: &Column) -> bool {
+    column.iter().any(|cell| cell.is_empty())
+}
+
+/// Whether at least half of the cells have a label: of a level, some may be unknown.
+fn is_mostly_known(column: &Column) -> bool {
+    2 * column.iter().filter(|cell| !cell.is_empty()).count() >= column.len()
+}
+
+/// Says which names stand below several classes of the level above.
+fn several_parents(columns: &[Column], header: &[String], levels: &[usize]) -> String {
+    let found: Vec<String> = levels
+        .windows(2)
+        .flat_map(|pair| {
+            let several = parents(columns, pair[1], pair[0]).into_iter().filter(|(_, above)| above.len() > 1);
+            let names: Vec<String> = several.map(|(name, _)| format!("{name:?}")).collect();
+            let (coarse, fine) = (&header[pair[0]], &header[pair[1]]);
+            (!names.is_empty()).then(|| format!("the {fine} {} under more than one {coarse}", stand(&names)))
+        })
+        .collect();
+    format!("{}, so that a class is its whole path: data.qualify", found.join("; "))
+}
+
+/// Names with their verb: `"a" stands`, `"a" and "b" stand`.
+fn stand(names: &[String]) -> String {
+    format!("{} {}", a_few(names), if names.len() == 1 { "stands" } else { "stand" })
 }

@@ -115,10 +115,17 @@ fn folders_of_splits_that_are_not_used_are_named() {
 }
 
 #[test]
-fn a_tree_of_uneven_depth_is_filled() {
+fn a_tree_of_uneven_depth_has_unknown_classes() {
     let uneven = tree(&["a/1.jpg", "b/x/1.jpg", "b/y/1.jpg", "c/z/1.jpg"]);
     let layout = found(&uneven);
-    assert_eq!((text(&layout, "ragged").as_deref(), layout.levels().len()), (Some("fill"), 2));
+    assert_eq!((text(&layout, "missing").as_deref(), layout.levels().len()), (Some("unknown"), 2));
+    assert!(layout.notes[0].starts_with("1 image is 1 folder deep"), "{:?}", layout.notes);
+
+    let photos =
+        tree(&["a/x/1.jpg", "a/y/1.jpg", "a/Unknown/1.jpg", "b/z/1.jpg", "b/z/2.jpg", "b/b sp./1.jpg"]);
+    let layout = found(&photos);
+    assert_eq!(text(&layout, "unknown_words").as_deref(), Some(r#"["unknown", "sp."]"#));
+    assert_eq!(reads(&layout).labels.known_counts(), [6, 4]);
 }
 
 #[test]
@@ -241,16 +248,21 @@ fn parquet_files_are_read_for_their_images_splits_and_levels() {
     let table = detect(&hub.join("../table-snappy.parquet")).unwrap();
     assert_eq!(
         (text(&table, "path_column").as_deref(), table.levels()),
-        (Some("picture"), vec!["kind".into()])
+        (Some("picture"), vec!["kind".into(), "variety".into()])
     );
 }
 
 #[test]
-fn a_column_that_lacks_a_label_is_left_out_with_its_row() {
+fn a_column_that_lacks_a_label_is_a_level_and_one_that_lacks_most_is_left_out_with_its_row() {
     let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/table-snappy.parquet");
-    let notes = detect(&table).unwrap().notes.join("; ");
-    let row = format!("`variety` (1 of 6 cells is without a label: {}, row 6)", table.display());
-    assert!(notes.contains(&row), "{notes}");
+    let layout = detect(&table).unwrap();
+    assert_eq!(layout.levels(), ["kind", "variety"]);
+    assert_eq!(text(&layout, "missing").as_deref(), Some("unknown"));
+
+    let sparse = TABLE.replace("Barn owl", "").replace("Tawny owl", "n/a");
+    let notes = found(&birds(&sparse)).notes.join("; ");
+    assert!(notes.contains("`species` (3 of 5 cells are without a label, the first in "), "{notes}");
+    assert!(notes.ends_with("; `--levels` chooses other columns"), "{notes}");
 
     // The rows of a file that is not used are not counted.
     let hub = |name: &str| fs::read(table.with_file_name("hub").join(name)).unwrap();
@@ -312,9 +324,10 @@ fn a_split_without_labels_is_not_used_if_there_is_another() {
     assert_eq!((text(&layout, "test").as_deref(), layout.levels().len()), (Some("val"), 2));
     assert_eq!(layout.notes, ["no image of the split test has a label in the column `kind`"]);
     let only = [all[0], all[2]];
-    let layout = found(&files(&only));
-    assert_eq!(layout.levels(), ["variety"]);
-    assert!(layout.notes[0].contains("`kind` (12 of 24 cells are without a label, the first in "));
+    let folder = files(&only);
+    let layout = found(&folder);
+    assert_eq!(layout.levels(), ["kind", "variety"], "the varieties that were trained on say the kinds");
+    assert!(reads(&layout).labels.are_known());
 }
 
 #[test]
@@ -341,6 +354,26 @@ fn a_column_that_cannot_be_read_is_left_out_with_a_note() {
     assert!(foreign.contains("`path` (written in a way that akin does not read)"), "{foreign}");
     let long = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/table-long.parquet");
     assert_eq!(detect(&long).unwrap().notes.join("; "), "left out the column `caption` (long texts)");
+}
+
+#[test]
+fn a_name_under_several_parents_keeps_its_level_and_words_for_unknown_are_named() {
+    let table = "path,kind,variety\na.jpg,apple,Gala\nb.jpg,apple,Gala\nc.jpg,apple,Other\nd.jpg,pear,Other\n\
+                 e.jpg,pear,Other\nf.jpg,pear,Unknown\ng.jpg,plum,unknown\nh.jpg,plum,Reine\ni.jpg,plum,Reine\n\
+                 j.jpg,fig,Violet\nk.jpg,fig,Violet\nl.jpg,fig,Brown\nm.jpg,fig,Brown\n";
+    let names: Vec<String> = ('a'..='m').map(|letter| format!("{letter}.jpg")).collect();
+    let images = names.iter().map(|name| (name.as_str(), &b""[..]));
+    let folder = files(&[("labels.csv", table.as_bytes())].into_iter().chain(images).collect::<Vec<_>>());
+    let layout = found(&folder);
+    assert_eq!(layout.levels(), ["kind", "variety"]);
+    assert_eq!(text(&layout, "qualify").as_deref(), Some("true"));
+    assert_eq!(text(&layout, "unknown_words").as_deref(), Some(r#"["unknown"]"#));
+    let notes = layout.notes.join("; ");
+    assert!(notes.contains(r#"the variety "Other" stands under more than one kind"#), "{notes}");
+    assert!(notes.contains("unknown stands for an unknown label: data.unknown_words"), "{notes}");
+    let dataset = reads(&layout);
+    assert_eq!(dataset.labels.known_counts(), [13, 11]);
+    assert_eq!(dataset.taxonomy.class_count(2), 6);
 }
 
 #[test]
