@@ -186,7 +186,7 @@ export class Engine {
       order.push({ item: other, score: isHash ? -differ : dot / (length(vector) * length(embedding)) });
     }
     order.sort((a, b) => b.score - a.score || a.item - b.item);
-    for (const result of order) result.shared_level = own && shared(own, row(result.item));
+    for (const result of order) result.shared_level = result.may_share = own && shared(own, row(result.item));
     return {
       results: order.slice(0, k),
       metrics:

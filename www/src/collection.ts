@@ -1,5 +1,8 @@
 import type { Manifest } from "./protocol.js";
 
+/** The class id of a label that is not known. Unknown labels are the finest of an item. */
+const UNKNOWN = 0xffffffff;
+
 /** The items of an open bundle with their names: gallery first, then stored queries. */
 export class Collection {
   readonly levels: readonly string[];
@@ -17,9 +20,12 @@ export class Collection {
     this.count = manifest.gallery.count + manifest.queries.count;
   }
 
-  /** The class ids of an item, coarse to fine. */
+  /** The class ids of an item, coarse to fine, as far as they are known. */
   labels(item: number): Uint32Array {
-    return this.ids.subarray(item * this.depth, (item + 1) * this.depth);
+    const first = item * this.depth;
+    let known = this.depth;
+    while (known > 0 && this.ids[first + known - 1] === UNKNOWN) known--;
+    return this.ids.subarray(first, first + known);
   }
 
   className(level: number, id: number): string {
@@ -31,9 +37,12 @@ export class Collection {
     return Array.from(this.labels(item), (id, index) => this.className(index + 1, id));
   }
 
-  /** The name of an item's finest class, or of its file where it has no labels. */
+  /** The name of an item's finest class, with what is not known of it, or of its file where it has no labels. */
   name(item: number): string {
-    return this.path(item).at(-1) ?? this.files[item] ?? "?";
+    const path = this.path(item);
+    const unknown = path.length > 0 ? this.levels[path.length] : undefined;
+    const name = path.at(-1) ?? this.files[item] ?? "?";
+    return unknown === undefined ? name : `${name} (${unknown} unknown)`;
   }
 
   /** Whether the name of a class or file of the item contains `words`, which are in lower case. */
@@ -70,10 +79,10 @@ export class Collection {
   private order(): number[] {
     const { gallery, queries } = this.manifest;
     const [first, count] = queries.count > 0 ? [gallery.count, queries.count] : [0, gallery.count];
-    const seen = new Map<number, number>();
+    const seen = new Map<string, number>();
     const items = Array.from({ length: count }, (_, index) => {
       const item = first + index;
-      const finest = this.labels(item).at(-1) ?? 0;
+      const finest = this.path(item).join("/");
       const round = seen.get(finest) ?? 0;
       seen.set(finest, round + 1);
       return { item, round };

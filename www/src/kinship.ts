@@ -1,12 +1,25 @@
 // Kinship in words and numbers. At shared level 0, the root, nothing is shared.
 
-/** The word for a shared level: “same species”, …, “stranger”. */
-export const relation = (shared: number, levels: readonly string[]): string =>
-  shared === 0 ? "stranger" : `same ${levels[shared - 1] ?? `level ${shared}`}`;
+/**
+ * The word for a shared level: “same species”, …, “stranger”. Where labels are unknown, two items may share up to the
+ * level `most`: “same family, perhaps same species”.
+ */
+export const relation = (shared: number, levels: readonly string[], most = shared): string =>
+  most > shared
+    ? `${relation(shared, levels)}, perhaps ${relation(most, levels)}`
+    : shared === 0
+      ? "stranger"
+      : `same ${levels[shared - 1] ?? `level ${shared}`}`;
 
 /** A shared level between 1 … L as a number between 0 (furthest kin) and 1 (nearest kin). */
 export const nearness = (shared: number, depth: number): number =>
   depth <= 1 ? 1 : Math.max(0, (shared - 1) / (depth - 1));
+
+/** The finest level that two rows of known labels may share, if one of them is known only to a coarser level than `depth`. */
+export function mayShare(a: ArrayLike<number>, b: ArrayLike<number>, depth: number): number {
+  const shared = sharedLevel(a, b);
+  return shared === Math.min(a.length, b.length) ? depth : shared;
+}
 
 /** The finest level at which two rows of labels agree, 0 … L. */
 export function sharedLevel(a: ArrayLike<number>, b: ArrayLike<number>): number {

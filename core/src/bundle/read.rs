@@ -168,7 +168,7 @@ impl Manifest {
         let labels = Labels::new(self.taxonomy.depth(), ids)?;
         for item in 0..labels.len() {
             let row = labels.row(item);
-            for (position, &class) in row.iter().enumerate() {
+            for (position, &class) in row[..labels.known(item)].iter().enumerate() {
                 let level = position + 1;
                 let is_known = (class as usize) < self.taxonomy.class_count(level);
                 if !is_known || self.taxonomy.parent(level, class) != row[..position].last().copied() {

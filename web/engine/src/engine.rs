@@ -12,7 +12,7 @@ use akin_core::image::{Pixels, decode, self_test_pattern};
 use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, fill_from_parent};
+use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use burn::tensor::Device;
 use js_sys::Function;
 use serde::Deserialize;
@@ -202,21 +202,20 @@ impl Engine {
     }
 
     /// Starts a gallery of the reader's own pictures, which replaces an earlier one. `rows` are its labels, one per picture
-    /// and level, coarse to fine; an empty label becomes that of the level above. Without levels the pictures have no
+    /// and level, coarse to fine; an empty label is unknown. Without levels the pictures have no
     /// labels. Returns the taxonomy and the labels, as [`OwnLabels`]. Each encoder needs
     /// [`embed_own_gallery`](Self::embed_own_gallery) before it ranks.
     ///
     /// # Errors
     ///
-    /// The rows do not fit the levels, or a label is empty.
+    /// The rows do not fit the levels, or a label of the first level is empty.
     pub fn start_own_gallery(&mut self, levels: Vec<String>, rows: Vec<String>) -> Result<JsValue> {
         self.own = None;
         if levels.is_empty() {
             self.own = Some(OwnGallery::default());
             return Ok(to_js(&OwnLabels::default()));
         }
-        let mut rows: Vec<Vec<String>> = rows.chunks(levels.len()).map(<[String]>::to_vec).collect();
-        rows.iter_mut().for_each(|row| fill_from_parent(row, levels.len()));
+        let rows: Vec<Vec<String>> = rows.chunks(levels.len()).map(<[String]>::to_vec).collect();
         let (taxonomy, labels) = Taxonomy::from_rows(&levels, &rows, ClassIdentity::Path).map_err(thrown)?;
         let depth = taxonomy.depth();
         let ids = |level: usize| 0..taxonomy.class_count(level) as u32;

@@ -81,8 +81,10 @@ pub struct Item {
     pub item: usize,
     /// Its similarity to the query.
     pub score: f32,
-    /// `None` where the query's labels are unknown.
+    /// `None` where the query's labels are unknown. Where some labels of the two are unknown, they may share more.
     pub shared_level: Option<usize>,
+    /// The finest level that they may share. `None` where the query's labels are unknown.
+    pub may_share: Option<usize>,
 }
 
 /// The metrics of the whole ranking, not only of the results, by name as in a report. A metric is `None` where the query

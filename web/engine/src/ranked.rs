@@ -5,7 +5,7 @@ use akin_core::evaluate::{EvaluationConfig, QueryScores, gallery_ranking};
 use akin_core::hamming::Codes;
 use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit, top_k};
-use akin_core::taxonomy::{Labels, shared_level};
+use akin_core::taxonomy::{Labels, shared_interval};
 use akin_core::votes::votes;
 
 use crate::messages::{CodeTexts, Item, Likeness, MetricInfo, Metrics, Ranked};
@@ -41,7 +41,7 @@ impl Ranked {
             },
         );
         let own = query.labels.zip(known.labels);
-        let shared_level_with = |item: usize| own.map(|(own, labels)| shared_level(own, labels.row(item)));
+        let shared_with = |item: usize| own.map(|(own, labels)| shared_interval(own, labels.row(item)));
         let votes = match (query.labels, known.labels) {
             (None, Some(labels)) => Some(votes(labels, &hits)),
             _ => None,
@@ -60,7 +60,12 @@ impl Ranked {
         });
         let results = hits
             .into_iter()
-            .map(|hit| Item { item: hit.item, score: hit.score, shared_level: shared_level_with(hit.item) })
+            .map(|Hit { item, score }| {
+                let shared = shared_with(item);
+                let (shared_level, may_share) =
+                    (shared.map(|shared| shared.least), shared.map(|shared| shared.most));
+                Item { item, score, shared_level, may_share }
+            })
             .collect();
         Ok(Self { results, metrics, votes, likeness, codes })
     }

@@ -19,18 +19,19 @@ function arc(index: number, depth: number): string {
   return `M${point(from)}A${RADIUS} ${RADIUS} 0 ${to - from > 180 ? 1 : 0} 1 ${point(to)}`;
 }
 
-/** The segments of a ring, for a drawing of 24 × 24 units. */
-export const ringSegments = (shared: number, depth: number) =>
-  Array.from(
-    { length: depth },
-    (_, index) => svg`<path class=${index < shared ? "filled" : "open"} d=${arc(index, depth)}></path>`,
-  );
+/** The segments of a ring, for a drawing of 24 × 24 units. Those up to the level `most` may be shared. */
+export const ringSegments = (shared: number, depth: number, most = shared) =>
+  Array.from({ length: depth }, (_, index) => {
+    const kind = index < shared ? "filled" : index < most ? "perhaps" : "open";
+    return svg`<path class=${kind} d=${arc(index, depth)}></path>`;
+  });
 
 /**
- * The kinship ring: `depth` segments, filled from the coarsest as far as labels are shared.
+ * The kinship ring: `depth` segments, filled from the coarsest as far as labels are shared, and dotted as far as they
+ * may be shared where labels are unknown.
  * It is hidden from screen readers, because the word for the relation always stands beside it.
  */
-export function kinshipRing(shared: number, depth: number): TemplateResult {
+export function kinshipRing(shared: number, depth: number, most = shared): TemplateResult {
   return html`<svg
     class="ring kin"
     viewBox="0 0 24 24"
@@ -38,6 +39,6 @@ export function kinshipRing(shared: number, depth: number): TemplateResult {
     data-shared=${shared}
     ${vars({ "--near": nearness(shared, depth) })}
   >
-    ${ringSegments(shared, depth)}
+    ${ringSegments(shared, depth, most)}
   </svg>`;
 }

@@ -109,8 +109,8 @@ async function readEntries(entries: readonly FileSystemEntry[]): Promise<Folder>
 }
 
 /**
- * The labels that the folders give: level names, and a label per photo and level, row by row; an empty one stands
- * for that of the level above. Folders around all photos tell nothing and are left out. Without levels the photos
+ * The labels that the folders give: level names, and a label per photo and level, row by row; an empty one is unknown.
+ * Folders around all photos tell nothing and are left out. Without levels the photos
  * have no labels.
  */
 export function folderLabels(photos: readonly Photo[], root: string): { levels: string[]; rows: string[] } {

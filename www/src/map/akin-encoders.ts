@@ -278,7 +278,7 @@ export class AkinEncoders extends ShadowElement {
     return html`<div class="ranking">
       <h4>${this.name(which)} <span class="number soft">H-AP ${format.score(metrics?.overall["h_ap"])}</span></h4>
       <ol data-encoder=${this.name(which)}>
-        ${results.map(({ item, shared_level }, rank) => {
+        ${results.map(({ item, shared_level, may_share }, rank) => {
           const shared = shared_level ?? 0;
           const further = levelsFurther(results, other.results, rank);
           return html`<li
@@ -289,7 +289,8 @@ export class AkinEncoders extends ShadowElement {
           >
             <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
             <span class="line"
-              ><span class="number">${rank + 1}</span> ${kinshipRing(shared, depth)} ${relation(shared, levels)}</span
+              ><span class="number">${rank + 1}</span> ${kinshipRing(shared, depth, may_share ?? 0)}
+              ${relation(shared, levels, may_share ?? 0)}</span
             >
             <span class="query-name">${collection.name(item)}</span>
             ${furtherMark(further)}

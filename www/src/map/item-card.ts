@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import * as format from "../format.js";
-import { relation, sharedLevel } from "../kinship.js";
+import { mayShare, relation, sharedLevel } from "../kinship.js";
 import type { GallerySource, QueryScores } from "./gallery-source.js";
 import { lineOf, meanOfClass, type ClassNode, type ClassTree } from "./tree.js";
 
@@ -13,18 +13,22 @@ interface Item {
   scores: QueryScores | null;
 }
 
-/** The shared level of the item and the query; null without a query, and for the query itself. */
-const sharedWith = ({ collection }: GallerySource, { item, query }: Item): number | null =>
-  query === null || query === item ? null : sharedLevel(collection.labels(query), collection.labels(item));
+/** The level that the item and the query share, and the finest that they may share; null without a query, and for itself. */
+function sharedWith({ collection }: GallerySource, { item, query }: Item): { shared: number; most: number } | null {
+  if (query === null || query === item) return null;
+  const [own, other] = [collection.labels(query), collection.labels(item)];
+  return { shared: sharedLevel(own, other), most: mayShare(own, other, collection.depth) };
+}
 
 /** `line` has the numbers of its learned ancestors, from 0. */
 export function describeItem(source: GallerySource, shown: Item, line: readonly number[]): string {
   const { collection } = source;
   const score = shown.scores?.value(shown.item, "h_ap") ?? null;
-  const shared = sharedWith(source, shown);
+  const kin = sharedWith(source, shown);
   return [
-    ...collection.path(shown.item).reverse(),
-    ...(shared === null ? [] : [relation(shared, collection.levels)]),
+    collection.name(shown.item),
+    ...collection.path(shown.item).slice(0, -1).reverse(),
+    ...(kin === null ? [] : [relation(kin.shared, collection.levels, kin.most)]),
     ...(score === null ? [] : [`H-AP ${format.score(score)} as the query`]),
     ...(line.length === 0 ? [] : [`below proxy ${line.map((proxy) => proxy + 1).join(" and ")}`]),
   ].join(", ");
@@ -35,13 +39,13 @@ export function itemCard(source: GallerySource, shown: Item) {
   const { item, query, scores } = shown;
   const path = collection.path(item);
   const score = scores?.value(item, "h_ap") ?? null;
-  const shared = sharedWith(source, shown);
+  const kin = sharedWith(source, shown);
   return html`<div class="card" aria-hidden="true">
     <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
     <span>
-      <strong>${path.at(-1)}</strong>
+      <strong>${collection.name(item)}</strong>
       ${path.length > 1 ? html`<span class="soft">${path.slice(0, -1).join(" › ")}</span>` : nothing}
-      ${shared === null ? nothing : html`<span>${kinshipRing(shared, collection.depth)} ${relation(shared, collection.levels)}</span>`}
+      ${kin === null ? nothing : html`<span>${kinshipRing(kin.shared, collection.depth, kin.most)} ${relation(kin.shared, collection.levels, kin.most)}</span>`}
       ${item === query ? html`<span>the query</span>` : nothing}
       ${score === null ? nothing : html`<span class="number">H-AP ${format.score(score)}</span>`}
     </span>

@@ -75,15 +75,15 @@ export function nearestList(
         <akin-thumb .picture=${{ item: query, sprites }}></akin-thumb><span class="tile-line">the query</span>
       </li>
       ${listed.slice(0, NEAREST).map(
-        ({ item, rank, shared_level }) =>
+        ({ item, rank, shared_level, may_share }) =>
           html`<li data-item=${item} data-shared-level=${shared_level ?? "unknown"}>
             <button type="button" @click=${() => actions.query(item)} @focus=${() => actions.focus(item)}>
               <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
               <span class="tile-line"
                 ><span class="number">${rank}</span
                 ><span class="visually-hidden">. ${collection.name(item)},</span>
-                ${kinshipRing(shared_level ?? 0, collection.depth)}
-                ${relation(shared_level ?? 0, collection.levels)}</span
+                ${kinshipRing(shared_level ?? 0, collection.depth, may_share ?? 0)}
+                ${relation(shared_level ?? 0, collection.levels, may_share ?? 0)}</span
               >
             </button>
           </li>`,

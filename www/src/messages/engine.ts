@@ -636,9 +636,13 @@ item: number,
  */
 score: number,
 /**
- * null where the query's labels are unknown.
+ * null where the query's labels are unknown. Where some labels of the two are unknown, they may share more.
  */
-shared_level: number | null, };
+shared_level: number | null,
+/**
+ * The finest level that they may share. null where the query's labels are unknown.
+ */
+may_share: number | null, };
 
 /**
  * Whether the device computes the embedding that the bundle stores.

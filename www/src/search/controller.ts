@@ -11,7 +11,7 @@ import { addLocal } from "../local-bundles.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
 import { OwnPhotos } from "../gallery/own-photos.js";
 import type { Folder } from "../gallery/photos.js";
-import { relation, sharedLevel } from "../kinship.js";
+import { mayShare, relation, sharedLevel } from "../kinship.js";
 import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
 import type { Backend } from "../protocol.js";
@@ -390,10 +390,14 @@ export class SearchController implements ReactiveController {
   private withKinship(results: Result[], path: ArrayLike<number> | null): Result[] {
     const collection = this.bundle?.collection;
     if (!collection || !path) return results;
-    return results.map((result) => ({
-      ...result,
-      shared_level: result.shared_level ?? sharedLevel(path, collection.labels(result.item)),
-    }));
+    return results.map((result) => {
+      const labels = collection.labels(result.item);
+      return {
+        ...result,
+        shared_level: result.shared_level ?? sharedLevel(path, labels),
+        may_share: result.may_share ?? mayShare(path, labels, collection.depth),
+      };
+    });
   }
 
   /** Shows where the encoder looks at the query and at a result. The dialog is loaded when a reader first asks for it. */

@@ -21,6 +21,7 @@ export function resultCard(
   further: number,
 ) {
   const { item, score, shared_level: shared } = result;
+  const most = result.may_share ?? shared ?? 0;
   const { depth, levels } = collection;
   const path = collection.path(item);
   return html`<li
@@ -39,10 +40,10 @@ export function resultCard(
         ><span class="number">${codes ? bitsText(codes.result, score) : format.score(score)}</span></span
       >
       ${codes ? codeTicks(codes.query, codes.result) : nothing}
-      ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth)} ${relation(shared, levels)}</span>`}
+      ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth, most)} ${relation(shared, levels, most)}</span>`}
       ${furtherMark(further)}
       <span class="name">${collection.name(item)}</span>
-      ${depth > 1 ? html`<span class="path">${path.slice(0, -1).join(" › ")}</span>` : nothing}
+      ${path.length > 1 ? html`<span class="path">${path.slice(0, -1).join(" › ")}</span>` : nothing}
     </button>
     <button
       type="button"
