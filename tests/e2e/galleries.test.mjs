@@ -199,6 +199,34 @@ test("a folder of own pictures becomes a gallery, without the damaged ones, and 
     );
   }));
 
+test("an own picture beside deeper folders has an unknown subfolder, which it may share", () =>
+  visit({ query: `?encoder=${first}` }, async (page) => {
+    const root = photos("uneven", {
+      "birds/owls/1.jpg": photo,
+      "birds/2.jpg": PICTURES[1],
+      "fish/cod/1.webp": PICTURES[4],
+      "fish/cod/2.png": drawing,
+    });
+    await makeOwn(page, root);
+    await waitForResults(page);
+    const cards = await page.$$eval(".result", (cards) =>
+      cards.map((card) => [
+        card.querySelector(".name").textContent,
+        card.querySelector(".relation").textContent.trim(),
+      ]),
+    );
+    const unknown = cards.filter(
+      ([name]) => name === "birds (subfolder unknown)",
+    );
+    assert.deepEqual(
+      unknown.map(([, relation]) => relation),
+      ["same folder, perhaps same subfolder"],
+      JSON.stringify(cards),
+    );
+    assert.equal((await page.$$(".result .ring .perhaps")).length, 1);
+    assert.deepEqual(await axeProblems(page), []);
+  }));
+
 test("own pictures without subfolders have neither labels nor scores nor rings", () =>
   visit({}, async (page) => {
     await makeOwn(

@@ -9,3 +9,4 @@ pub mod mat;
 pub mod npy;
 pub mod parquet_file;
 pub mod tensorboard;
+pub mod text_file;
