@@ -102,6 +102,7 @@ pub mod statistics;
 pub mod steps;
 pub mod taxonomy;
 mod threads;
+pub mod unknown;
 pub mod votes;
 
 #[cfg(all(feature = "tensor", feature = "image"))]

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::taxonomy::SharedInterval;
+
 mod strangers;
 
 use strangers::Strangers;
@@ -30,37 +32,84 @@ pub enum TiePolicy {
 }
 
 impl TiePolicy {
-    /// The [sort key](sort_key) of an item with this score and shared level, 0 … `depth`.
-    fn key(self, score: f32, item: usize, level: usize, depth: usize) -> u64 {
+    /// The [sort key](sort_key) of an item with this score and these levels that it may share, 0 … `depth`.
+    fn key(
+        self,
+        score: f32,
+        item: usize,
+        SharedInterval { least, most }: SharedInterval,
+        depth: usize,
+    ) -> u64 {
         let within_tie = match self {
             Self::Stable => item,
-            Self::Strict | Self::Optimistic => depth - level,
-            Self::Pessimistic => level,
+            Self::Strict | Self::Optimistic => (depth - least) * (depth + 1) + depth - most,
+            Self::Pessimistic => least * (depth + 1) + most,
         };
         sort_key(score, within_tie)
     }
+
+    /// The levels in the low half of a key. `of_item` gives those of an item.
+    fn levels(
+        self,
+        within_tie: usize,
+        depth: usize,
+        of_item: impl Fn(usize) -> SharedInterval,
+    ) -> SharedInterval {
+        let (least, most) = (within_tie / (depth + 1), within_tie % (depth + 1));
+        match self {
+            Self::Stable => of_item(within_tie),
+            Self::Strict | Self::Optimistic => SharedInterval { least: depth - least, most: depth - most },
+            Self::Pessimistic => SharedInterval { least, most },
+        }
+    }
 }
+
+/// The levels of an item that shares nothing.
+const STRANGER: SharedInterval = SharedInterval { least: 0, most: 0 };
 
 /// One positive of a ranked list: an item that shares at least level 1 with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Positive {
     /// The rank, from 1.
     pub rank: usize,
-    /// The shared level, 1 … L.
+    /// The shared level, 1 … L: the least that it may be.
     pub level: usize,
+    /// The finest level that the item may share, `level` … L. It is `level` unless a label is unknown.
+    pub most: usize,
     /// The rank of the first positive with the same score.
     tie: usize,
+}
+
+impl Positive {
+    /// The levels that the item may share with the query.
+    pub fn levels(&self) -> SharedInterval {
+        SharedInterval { least: self.level, most: self.most }
+    }
 }
 
 /// One query's ranked gallery.
 ///
 /// Strangers matter to metrics only through the ranks that they occupy, so the ranking stores the positives alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Where labels are unknown, a metric is computed from the [decided](Self::decided) part of the ranking;
+/// [`crate::unknown`] says how.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     positives: Vec<Positive>,
     counts: Vec<usize>,
     ties: TiePolicy,
     query_counts: bool,
+    /// None if every label is known.
+    known: Option<KnownLabels>,
+}
+
+/// What is known of the labels of a query and of its gallery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownLabels {
+    /// The number of levels at which the query's label is known.
+    pub query: usize,
+    /// p_1 … p_L, the share of the gallery whose label is known at each level. Each is above 0.
+    pub shares: Vec<f64>,
 }
 
 impl Ranking {
@@ -75,10 +124,10 @@ impl Ranking {
         for (rank, &level) in (1..).zip(levels) {
             counts[level] += 1;
             if level > 0 {
-                positives.push(Positive { rank, level, tie: rank });
+                positives.push(Positive { rank, level, most: level, tie: rank });
             }
         }
-        Self { positives, counts, ties: TiePolicy::Stable, query_counts: false }
+        Self { positives, counts, ties: TiePolicy::Stable, query_counts: false, known: None }
     }
 
     /// The ranking, by decreasing score, of items given in gallery order as (score, shared level 0 … `depth`).
@@ -90,10 +139,24 @@ impl Ranking {
     ///
     /// When a level exceeds `depth`.
     pub fn from_scores(depth: usize, ties: TiePolicy, items: impl IntoIterator<Item = (f32, usize)>) -> Self {
-        let (scores, levels): (Vec<f32>, Vec<usize>) = items.into_iter().unzip();
+        let interval = |(score, level)| (score, SharedInterval { least: level, most: level });
+        Self::from_intervals(depth, ties, items.into_iter().map(interval))
+    }
+
+    /// As [`from_scores`](Self::from_scores), for items given with the levels that they may share with the query.
+    ///
+    /// # Panics
+    ///
+    /// When a level exceeds `depth`.
+    pub fn from_intervals(
+        depth: usize,
+        ties: TiePolicy,
+        items: impl IntoIterator<Item = (f32, SharedInterval)>,
+    ) -> Self {
+        let (scores, levels): (Vec<f32>, Vec<SharedInterval>) = items.into_iter().unzip();
         let mut ranking = PartialRanking::new(depth, ties);
-        for (item, &level) in levels.iter().enumerate().filter(|&(_, &level)| level > 0) {
-            ranking.add_positive(item, scores[item], level);
+        for (item, &levels) in levels.iter().enumerate().filter(|(_, levels)| levels.most > 0) {
+            ranking.add_positive(item, scores[item], levels);
         }
         ranking.sort();
         ranking.count(0, &scores);
@@ -105,6 +168,22 @@ impl Ranking {
     pub fn count_query(mut self, yes: bool) -> Self {
         self.query_counts = yes;
         self
+    }
+
+    /// Sets what is known of the labels. Without it all labels are known.
+    ///
+    /// # Panics
+    ///
+    /// When there is not one share for each level.
+    pub fn with_known(mut self, known: KnownLabels) -> Self {
+        assert_eq!(known.shares.len(), self.depth(), "one share for each level");
+        self.known = Some(known);
+        self
+    }
+
+    /// What is known of the labels; `None` if all are known.
+    pub fn known(&self) -> Option<&KnownLabels> {
+        self.known.as_ref()
     }
 
     /// L, the number of levels.
@@ -131,7 +210,8 @@ impl Ranking {
         &self.positives
     }
 
-    /// The number of ranked items whose shared level is exactly 0 … L.
+    /// The number of ranked items whose shared level is exactly 0 … L. An item whose level is not decided counts at the
+    /// least that it may be.
     pub fn counts(&self) -> &[usize] {
         &self.counts
     }
@@ -153,17 +233,155 @@ impl Ranking {
         sizes
     }
 
+    /// The part of the ranking that is decided at a level, 1 … L, or at all levels for level 0.
+    ///
+    /// An item whose shared level is not decided there is left out and takes no rank. Nothing is decided for a query whose
+    /// own label is unknown there: then the part has no positives.
+    pub fn decided(&self, level: usize) -> Decided<'_> {
+        let Some(known) = &self.known else {
+            return Decided {
+                positives: Cow::Borrowed(&self.positives),
+                whole: Cow::Borrowed(&[]),
+                counts: Cow::Borrowed(&self.counts),
+                weights: Vec::new(),
+                ranking: self,
+            };
+        };
+        let depth = self.depth();
+        let scored = if level == 0 { depth } else { level };
+        let weights = (0..=depth).map(|shared| known.shares[(shared + 1).min(scored) - 1].recip()).collect();
+        let (mut positives, mut whole) = (Vec::new(), Vec::new());
+        let mut counts = vec![0; depth + 1];
+        counts[0] = self.counts[0];
+        let (mut left_out, mut tie, mut old_tie) = (0, 0, 0);
+        for positive in &self.positives {
+            let is_decided = match level {
+                0 => positive.levels().level().is_some(),
+                level => positive.levels().share(level).is_some(),
+            };
+            if !is_decided || known.query < scored {
+                left_out += 1;
+                continue;
+            }
+            let rank = positive.rank - left_out;
+            if positive.tie != old_tie {
+                (tie, old_tie) = (rank, positive.tie);
+            }
+            positives.push(Positive { rank, tie, ..*positive });
+            whole.push(positive.rank);
+            counts[positive.level] += 1;
+        }
+        Decided {
+            positives: Cow::Owned(positives),
+            whole: Cow::Owned(whole),
+            counts: Cow::Owned(counts),
+            weights,
+            ranking: self,
+        }
+    }
+}
+
+/// The part of a [`Ranking`] that is decided at a level, with the weight of its items.
+///
+/// With all labels known it is the whole ranking, and every weight is 1.
+#[derive(Clone, Debug)]
+pub struct Decided<'a> {
+    positives: Cow<'a, [Positive]>,
+    /// The rank of each positive in the whole ranking. Empty if that is its rank.
+    whole: Cow<'a, [usize]>,
+    counts: Cow<'a, [usize]>,
+    /// The weight of an item by its shared level, 0 … L. Empty if all are 1.
+    weights: Vec<f64>,
+    ranking: &'a Ranking,
+}
+
+impl Decided<'_> {
+    /// L, the number of levels.
+    pub fn depth(&self) -> usize {
+        self.ranking.depth()
+    }
+
+    /// The number of items.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "metrics ask whether there are positives, not whether there are items"
+    )]
+    pub fn len(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// The positives in ranked order.
+    pub fn positives(&self) -> &[Positive] {
+        &self.positives
+    }
+
+    /// The number of items whose shared level is exactly 0 … L.
+    pub fn counts(&self) -> &[usize] {
+        &self.counts
+    }
+
+    /// The positives' levels in the ideal order by level, finest first.
+    pub fn ideal_levels(&self) -> impl Iterator<Item = usize> + '_ {
+        (1..=self.depth()).rev().flat_map(|level| std::iter::repeat_n(level, self.counts[level]))
+    }
+
+    /// Whether every weight is 1.
+    pub fn is_unweighted(&self) -> bool {
+        self.weights.is_empty()
+    }
+
+    /// The weight of an item with this shared level, 0 … L.
+    pub fn weight(&self, level: usize) -> f64 {
+        self.weights.get(level).copied().unwrap_or(1.0)
+    }
+
+    /// The weight of all items of each shared level, 0 … L.
+    pub fn masses(&self) -> Vec<f64> {
+        self.counts.iter().enumerate().map(|(level, &count)| self.weight(level) * count as f64).collect()
+    }
+
+    /// The weight of all items that share `level` or a finer one with the query.
+    pub fn mass_at(&self, level: usize) -> f64 {
+        self.masses()[level..].iter().sum()
+    }
+
+    /// |Ω(0)| … |Ω(L)|: the masses, with the query if it counts.
+    pub fn class_sizes(&self) -> Vec<f64> {
+        let mut sizes = self.masses();
+        sizes[self.depth()] += f64::from(u8::from(self.ranking.query_counts));
+        sizes
+    }
+
+    /// The rank of positive number `place` in the whole ranking, where items that are left out have ranks, too.
+    pub fn whole_rank(&self, place: usize) -> usize {
+        self.whole.get(place).copied().unwrap_or_else(|| self.positives[place].rank)
+    }
+
+    /// The weighted rank of each of these positives, which are all in ranked order: 1 and the weight of all items above
+    /// it. Without weights it is the rank.
+    pub(crate) fn weighted_ranks(&self, positives: &[Positive]) -> Vec<f64> {
+        // Strangers weigh 1, so that only the positives above an item can weigh more.
+        let mut more = 0.0;
+        let rank = |positive: &Positive| {
+            let rank = positive.rank as f64 + more;
+            more += self.weight(positive.level) - 1.0;
+            rank
+        };
+        positives.iter().map(rank).collect()
+    }
+
     /// The positives, with ties ordered by `relevance[level]` as the policy says. Without this, the optimistic and the
     /// pessimistic policy order ties by level, which is not always the order by relevance.
     pub(crate) fn ties_by_relevance(&self, relevance: &[f64]) -> Cow<'_, [Positive]> {
-        if self.ties == TiePolicy::Stable {
+        let ties = self.ranking.ties;
+        if ties == TiePolicy::Stable {
             return Cow::Borrowed(&self.positives);
         }
-        let mut positives = self.positives.clone();
+        let mut positives = self.positives.to_vec();
         for tied in positives.chunk_by_mut(|a, b| a.tie == b.tie) {
             let mut levels: Vec<usize> = tied.iter().map(|positive| positive.level).collect();
             levels.sort_by(|&a, &b| relevance[b].total_cmp(&relevance[a]));
-            if self.ties == TiePolicy::Pessimistic {
+            if ties == TiePolicy::Pessimistic {
                 levels.reverse();
             }
             for (positive, level) in tied.iter_mut().zip(levels) {
@@ -173,14 +391,19 @@ impl Ranking {
         Cow::Owned(positives)
     }
 
-    /// The positives in groups that count with one rank, that of their first: each positive by itself or, under
-    /// [`TiePolicy::Strict`], the positives of equal score together.
+    /// The places of the positives in groups that count with one rank, that of their first: each positive by itself or,
+    /// under [`TiePolicy::Strict`], the positives of equal score together.
     pub(crate) fn rank_groups<'a>(
         &self,
         positives: &'a [Positive],
-    ) -> impl Iterator<Item = &'a [Positive]> + use<'a> {
-        let strict = self.ties == TiePolicy::Strict;
-        positives.chunk_by(move |a, b| strict && a.tie == b.tie)
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + use<'a> {
+        let strict = self.ranking.ties == TiePolicy::Strict;
+        let mut start = 0;
+        positives.chunk_by(move |a, b| strict && a.tie == b.tie).map(move |group| {
+            let first = start;
+            start += group.len();
+            first..start
+        })
     }
 }
 
@@ -225,12 +448,12 @@ impl PartialRanking {
         self.keys.reserve_exact(positives);
     }
 
-    /// Adds an item that shares a level, 1 … L, with the query. The query itself is left out.
-    pub(crate) fn add_positive(&mut self, item: usize, score: f32, level: usize) {
+    /// Adds an item that may share a level, 1 … L, with the query. The query itself is left out.
+    pub(crate) fn add_positive(&mut self, item: usize, score: f32, levels: SharedInterval) {
         if Some(item) == self.itself {
             return;
         }
-        self.keys.push(self.ties.key(score, item, level, self.depth));
+        self.keys.push(self.ties.key(score, item, levels, self.depth));
     }
 
     /// Sorts the positives, when all are there.
@@ -246,12 +469,12 @@ impl PartialRanking {
         self.counted += scores.len() - usize::from(itself.is_some());
         let itself = itself.map(|itself| itself - first);
         let (ties, depth) = (self.ties, self.depth);
-        let key = |place: usize| ties.key(scores[place], first + place, 0, depth);
+        let key = |place: usize| ties.key(scores[place], first + place, STRANGER, depth);
         self.strangers.count(&self.keys, scores, itself, key);
     }
 
-    /// The ranking, when all items are counted. `level` gives the level that a positive shares with the query.
-    pub(crate) fn finish(&mut self, level: impl Fn(usize) -> usize) -> Ranking {
+    /// The ranking, when all items are counted. `levels` gives the levels that a positive may share with the query.
+    pub(crate) fn finish(&mut self, levels: impl Fn(usize) -> SharedInterval) -> Ranking {
         let Self { depth, ties, ref keys, ref mut strangers, counted, .. } = *self;
         let mut counts = vec![0; depth + 1];
         let before = strangers.before();
@@ -269,21 +492,17 @@ impl PartialRanking {
         let (mut rank, mut tie, mut tied_score) = (0, 0, None);
         let positives = keys.iter().zip(before).map(|(key, strangers)| {
             let within_tie = *key as u32 as usize; // The low half of the key.
-            let level = match ties {
-                TiePolicy::Stable => level(within_tie),
-                TiePolicy::Strict | TiePolicy::Optimistic => depth - within_tie,
-                TiePolicy::Pessimistic => within_tie,
-            };
+            let SharedInterval { least: level, most } = ties.levels(within_tie, depth, &levels);
             counts[level] += 1;
             rank += *strangers as usize + 1;
             if tied_score != Some(key >> 32) {
                 (tie, tied_score) = (rank, Some(key >> 32));
             }
-            Positive { rank, level, tie }
+            Positive { rank, level, most, tie }
         });
         let positives: Vec<Positive> = positives.collect();
         counts[0] = counted - positives.len();
-        Ranking { positives, counts, ties, query_counts: false }
+        Ranking { positives, counts, ties, query_counts: false, known: None }
     }
 }
 

@@ -100,21 +100,34 @@ impl CheckedRelevance {
     ///
     /// When `counts` has another number of levels than the relevance was checked for.
     pub fn by_level(&self, counts: &[usize]) -> Vec<f64> {
+        self.by_mass(&counts.iter().map(|&count| count as f64).collect::<Vec<f64>>())
+    }
+
+    /// As [`by_level`](Self::by_level), from the weights of all items of each shared level, see [`crate::unknown`].
+    ///
+    /// # Panics
+    ///
+    /// As [`by_level`](Self::by_level).
+    pub fn by_mass(&self, masses: &[f64]) -> Vec<f64> {
         let depth = self.depth;
-        assert_eq!(counts.len(), depth + 1, "the relevance was checked for {depth} levels");
+        assert_eq!(masses.len(), depth + 1, "the relevance was checked for {depth} levels");
         let power = |level: usize, alpha: f64| (level as f64 / depth as f64).powf(alpha);
-        let mut rel = vec![0.0; counts.len()];
-        for level in (1..=depth).filter(|&level| counts[level] > 0) {
+        let mut rel = vec![0.0; masses.len()];
+        for level in (1..=depth).filter(|&level| masses[level] > 0.0) {
             rel[level] = match &self.relevance {
-                Relevance::HierarchicalAp { alpha } => power(level, *alpha) / counts[level] as f64,
+                Relevance::HierarchicalAp { alpha } => power(level, *alpha) / masses[level],
                 Relevance::Plain { alpha } => power(level, *alpha),
-                Relevance::WeightedAp { weights } => (1..=level)
-                    .zip(weights)
-                    .map(|(p, weight)| weight / counts[p..].iter().sum::<usize>() as f64)
-                    .sum(),
+                Relevance::WeightedAp { weights } => {
+                    (1..=level).zip(weights).map(|(p, weight)| weight / masses[p..].iter().sum::<f64>()).sum()
+                }
             };
         }
         rel
+    }
+
+    /// Whether relevance never falls as the level rises, whatever the class sizes are.
+    pub fn rises(&self) -> bool {
+        !matches!(self.relevance, Relevance::HierarchicalAp { .. })
     }
 
     /// w_1 … w_L of a [`Relevance::WeightedAp`], and 1 for every level with any other relevance.

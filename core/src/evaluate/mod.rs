@@ -63,18 +63,18 @@ use serde::{Deserialize, Serialize};
 use self::rankings::{PointSet, Search};
 use crate::embeddings::{Embeddings, Rows};
 use crate::metrics::Metric;
-use crate::ranking::{Ranking, TiePolicy};
+use crate::ranking::{KnownLabels, Ranking, TiePolicy};
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::similarity::Similarity;
 use crate::statistics::Bootstrap;
-use crate::taxonomy::{Labels, shared_level};
+use crate::taxonomy::{Labels, known_levels, shared_interval};
 use crate::{Error, Kind, Result};
 
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
 pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
 pub use gap_bounds::{BatchCounts, calibrated_gap_bound, gap_bound};
 pub use paired_test::{PairedTest, paired_tests};
-pub use report::{LevelReport, Means, QueryScores, Report, Scores};
+pub use report::{LevelReport, Means, Open, OpenMeans, QueryScores, Report, Scores};
 pub use tree_likeness::{MeanHyperbolicity, TreeLikeness, mean_hyperbolicity};
 
 /// Which metrics are measured, and how.
@@ -471,8 +471,22 @@ pub fn gallery_ranking(
     config: &EvaluationConfig,
 ) -> Ranking {
     let others = scores.iter().enumerate().filter(|&(item, _)| Some(item) != itself);
-    let scored = others.map(|(item, &score)| (score, shared_level(query, labels.row(item))));
-    Ranking::from_scores(labels.levels(), config.ties, scored).count_query(config.count_query)
+    let scored = others.map(|(item, &score)| (score, shared_interval(query, labels.row(item))));
+    let ranking = Ranking::from_intervals(labels.levels(), config.ties, scored);
+    let ranking = ranking.count_query(config.count_query);
+    match known_shares(labels, known_levels(query) == labels.levels()) {
+        Some(shares) => ranking.with_known(KnownLabels { query: known_levels(query), shares }),
+        None => ranking,
+    }
+}
+
+/// The share of a gallery whose label is known at each level. `None` if all are, and those of the queries, too.
+fn known_shares(gallery: &Labels, queries_are_known: bool) -> Option<Vec<f64>> {
+    let count = gallery.len().max(1) as f64;
+    // An unknown level of all items has no share, and decides no pair.
+    let share = |known: usize| known.max(1) as f64 / count;
+    (!queries_are_known || !gallery.are_known())
+        .then(|| gallery.known_counts().into_iter().map(share).collect())
 }
 
 /// Where the queries are in the gallery. A query never ranks itself.

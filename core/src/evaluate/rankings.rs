@@ -7,12 +7,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::relatives::Relatives;
-use super::{EvaluationConfig, Execution, Places, Step};
+use super::{EvaluationConfig, Execution, Places, Step, known_shares};
 use crate::Result;
 use crate::embeddings::{Flaws, Rows};
-use crate::ranking::{PartialRanking, Ranking};
+use crate::ranking::{KnownLabels, PartialRanking, Ranking};
 use crate::similarity::{Items, Measures, Points, Similarity, measure};
-use crate::taxonomy::{Labels, shared_level};
+use crate::taxonomy::{Labels, shared_interval};
 use crate::threads::{each_in_order, in_order, join, threads};
 
 /// The number of items that one thread reads and prepares at a time.
@@ -110,6 +110,7 @@ impl Search<'_> {
         let mut order: Vec<u32> = (some.start as u32..some.end as u32).collect();
         order.sort_by_key(|&query| family(query));
 
+        let shares = known_shares(self.labels, self.query_labels.are_known());
         let scored = AtomicU64::new(0);
         let mut results: Vec<Option<T>> = some.clone().map(|_| None).collect();
         let (mut rest, mut rankings) = (&order[..], Vec::new());
@@ -120,8 +121,13 @@ impl Search<'_> {
             let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
             let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
                 let classes = self.query_labels.row(query);
-                let ranking = ranking.finish(|item| shared_level(classes, self.labels.row(item)));
-                (query, score(query, &ranking.count_query(config.count_query)))
+                let ranking = ranking.finish(|item| shared_interval(classes, self.labels.row(item)));
+                let mut ranking = ranking.count_query(config.count_query);
+                if let Some(shares) = shares.clone() {
+                    ranking =
+                        ranking.with_known(KnownLabels { query: self.query_labels.known(query), shares });
+                }
+                (query, score(query, &ranking))
             });
             scored.into_iter().for_each(|(query, result)| results[query - some.start] = Some(result));
         }
@@ -173,9 +179,9 @@ impl Search<'_> {
             rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
             let add = |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
                 for (&item, &score) in items.iter().zip(scores) {
-                    let level = shared_level(classes(place), self.labels.row(item as usize));
-                    if level > 0 {
-                        ranking.add_positive(item as usize, score, level);
+                    let levels = shared_interval(classes(place), self.labels.row(item as usize));
+                    if levels.most > 0 {
+                        ranking.add_positive(item as usize, score, levels);
                     }
                 }
             };

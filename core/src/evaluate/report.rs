@@ -7,8 +7,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig, MeanHyperbolicity};
-use crate::metrics::Metric;
-use crate::ranking::Ranking;
+use crate::metrics::{Bounds, Metric, bounds};
+use crate::ranking::{KnownLabels, Positive, Ranking};
 use crate::statistics::{bootstrap_interval, mean};
 use crate::threads::each_in_order;
 
@@ -96,6 +96,20 @@ pub struct QueryScores {
     pub overall: Scores,
     /// The metrics per level, at levels 1 … L.
     pub levels: Vec<Scores>,
+    /// What unknown labels leave open, over all levels and at levels 1 … L. Empty if every label is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<Open>,
+}
+
+/// What unknown labels leave open of a query's scores at a level, or over all levels.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    /// Whether the query's own label is known there.
+    pub known: bool,
+    /// The items that are left out of its ranking, because their pair with the query is not decided.
+    pub left_out: usize,
+    /// The bounds of each metric over all ways to fill the unknown labels.
+    pub bounds: BTreeMap<Metric, Bounds>,
 }
 
 impl QueryScores {
@@ -106,17 +120,40 @@ impl QueryScores {
             let metrics = metrics.filter(|metric| metric.entry().per_level == (level > 0));
             metrics.map(|&metric| (metric, metric.value(ranking, checked.relevance(), level))).collect()
         };
+        let depth = ranking.depth();
+        let open = |known: &KnownLabels| -> Vec<Open> {
+            (0..=depth).map(|level| Open::new(ranking, known, level, checked)).collect()
+        };
         Self {
             query,
             closest: ranking.ideal_levels().next().unwrap_or(0),
             overall: scores(0),
-            levels: (1..=ranking.depth()).map(scores).collect(),
+            levels: (1..=depth).map(scores).collect(),
+            open: ranking.known().map(open).unwrap_or_default(),
         }
     }
 
     /// The scores at a level, 1 … L, or over all levels for level 0.
     pub fn at(&self, level: usize) -> &Scores {
         if level == 0 { &self.overall } else { &self.levels[level - 1] }
+    }
+}
+
+impl Open {
+    fn new(ranking: &Ranking, known: &KnownLabels, level: usize, checked: &CheckedEvaluation) -> Self {
+        let is_open = |positive: &&Positive| match level {
+            0 => positive.levels().level().is_none(),
+            level => positive.levels().share(level).is_none(),
+        };
+        let metrics = checked.config().metrics.iter().copied();
+        let metrics = metrics.filter(|metric| metric.entry().per_level == (level > 0));
+        let bounds =
+            metrics.filter_map(|metric| Some((metric, bounds(metric, ranking, checked.relevance(), level)?)));
+        Self {
+            known: known.query >= if level == 0 { ranking.depth() } else { level },
+            left_out: ranking.positives().iter().filter(is_open).count(),
+            bounds: bounds.collect(),
+        }
     }
 }
 
@@ -167,6 +204,54 @@ pub struct Means {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub interval: BTreeMap<Metric, [f64; 2]>,
+    /// What unknown labels leave open; `None` if every label is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub open: Option<OpenMeans>,
+}
+
+/// What unknown labels leave open of the means at a level, or over all levels. The means are then estimates, which assume
+/// that labels are missing at random: see [`crate::unknown`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenMeans {
+    /// The number of queries whose own label is unknown there. They are left out of the means.
+    pub unknown_queries: usize,
+    /// The number of pairs of a query and an item that are not decided. They are left out of the rankings.
+    pub left_out: u64,
+    /// The least and the greatest mean of each metric over all ways to fill the unknown labels.
+    pub bounds: BTreeMap<Metric, [f64; 2]>,
+}
+
+impl OpenMeans {
+    fn new(rows: &[QueryScores], level: usize, metrics: &[Metric]) -> Option<Self> {
+        let open: Vec<&Open> = rows.iter().filter_map(|row| row.open.get(level)).collect();
+        let bounds = |metric: &Metric| {
+            let all: Vec<Bounds> = open.iter().filter_map(|open| open.bounds.get(metric).copied()).collect();
+            let low = least_mean(all.iter().map(|bounds| (bounds.low, bounds.certain)))?;
+            let high = least_mean(all.iter().map(|bounds| (-bounds.high, bounds.certain)))?;
+            Some((*metric, [low, -high]))
+        };
+        (!open.is_empty()).then(|| Self {
+            unknown_queries: open.iter().filter(|open| !open.known).count(),
+            left_out: open.iter().map(|open| open.left_out as u64).sum(),
+            bounds: metrics.iter().filter_map(bounds).collect(),
+        })
+    }
+}
+
+/// The least mean of the values that are certain with any number of the others; `None` without values.
+fn least_mean(values: impl Iterator<Item = (f64, bool)>) -> Option<f64> {
+    let (certain, mut others): (Vec<_>, Vec<_>) = values.partition(|(_, certain)| *certain);
+    others.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sum, mut count) = (certain.iter().fold(0.0, |sum, (value, _)| sum + value), certain.len());
+    for (value, _) in others {
+        if count > 0 && value >= sum / count as f64 {
+            break;
+        }
+        sum += value;
+        count += 1;
+    }
+    (count > 0).then(|| sum / count as f64)
 }
 
 impl Means {
@@ -180,6 +265,7 @@ impl Means {
         let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
         let metrics: Vec<Metric> =
             config.metrics.iter().copied().filter(|metric| metric.entry().per_level == (level > 0)).collect();
+        let open = OpenMeans::new(rows, level, &metrics);
         // A bootstrap takes a draw for each query and resample.
         let means = each_in_order(metrics, |metric| {
             let values: Vec<f64> = rows.iter().filter_map(|row| row.at(level).get(metric)).collect();
@@ -194,7 +280,7 @@ impl Means {
             interval.extend(bounds.map(|bounds| (metric, bounds)));
         }
         let scores = means.into_iter().map(|(metric, _, mean, _)| (metric, mean)).collect();
-        Self { queries, scores, fewer, interval }
+        Self { queries, scores, fewer, interval, open }
     }
 }
 

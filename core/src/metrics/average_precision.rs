@@ -1,5 +1,5 @@
 use super::{Compute, MetricEntry, Unit};
-use crate::ranking::Ranking;
+use crate::ranking::{Decided, Ranking};
 
 /// The metric `ap`.
 pub(super) const AP: MetricEntry = MetricEntry {
@@ -40,14 +40,18 @@ pub(super) const TRAPEZOID_AP: MetricEntry = MetricEntry {
 /// positives at the level. Ties: in the order of the ranking's policy; under
 /// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other.
 pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
-    let mut above = 0;
-    let mut sum = 0.0;
-    for group in ranking.rank_groups(ranking.positives()) {
-        let here = group.iter().filter(|positive| positive.level >= level).count();
-        sum += (here * (above + 1)) as f64 / group[0].rank as f64;
+    let decided = ranking.decided(level);
+    let positives = decided.positives();
+    let ranks = decided.weighted_ranks(positives);
+    let (mut above, mut sum) = (0.0, 0.0);
+    for group in decided.rank_groups(positives) {
+        let rank = ranks[group.start];
+        let here = positives[group].iter().filter(|positive| positive.level >= level).count() as f64;
+        let here = here * decided.weight(level);
+        sum += here * (above + 1.0) / rank;
         above += here;
     }
-    (above > 0).then(|| sum / above as f64)
+    (above > 0.0).then(|| sum / above)
 }
 
 /// AP@k at a level, 1 … L: [`average_precision`] of the first k items only. The divisor is still R, the number of the
@@ -59,12 +63,19 @@ pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
 ///
 /// In \[0, 1\]; `None` without positives at the level. Ties: in the order of the ranking's policy.
 pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option<f64> {
-    let r = ranking.positives_at(level);
-    let positives = ranking.positives().iter().filter(|positive| positive.level >= level);
-    let early = positives.take_while(|positive| positive.rank <= k);
+    of_first(&ranking.decided(level), level, k as f64)
+}
+
+/// [`average_precision_at`] of the items whose weighted rank is at most `last`.
+pub(super) fn of_first(decided: &Decided<'_>, level: usize, last: f64) -> Option<f64> {
+    let (positives, weight) = (decided.positives(), decided.weight(level));
+    let early = positives.iter().zip(decided.weighted_ranks(positives));
+    let early = early.filter(|(positive, _)| positive.level >= level).take_while(|(_, rank)| *rank <= last);
     // Not `sum`: the sum of no f64 is −0.
-    let sum = (1..).zip(early).fold(0.0, |sum, (found, i)| sum + f64::from(found) / i.rank as f64);
-    (r > 0).then(|| sum / r as f64)
+    let (_, sum) = early
+        .fold((0.0, 0.0), |(above, sum), (_, rank)| (above + weight, sum + weight * (above + 1.0) / rank));
+    let all = decided.mass_at(level);
+    (all > 0.0).then(|| sum / all)
 }
 
 /// AP at a level, 1 … L, as the area below precision over recall by the trapezoidal rule. The published evaluations on
@@ -78,13 +89,15 @@ pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option
 /// before positive i. p ≤ q below rank 1, so it is never greater than [`average_precision`]. In (0, 1]; `None` without
 /// positives at the level. Ties: in the order of the ranking's policy.
 pub fn trapezoid_average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
-    let positives = ranking.positives().iter().filter(|positive| positive.level >= level);
+    let decided = ranking.decided(level);
+    let (positives, weight) = (decided.positives(), decided.weight(level));
     let (mut above, mut sum) = (0.0, 0.0);
-    for positive in positives {
-        let rank = positive.rank as f64;
-        let before = if positive.rank == 1 { 1.0 } else { above / (rank - 1.0) };
-        above += 1.0;
-        sum += (before + above / rank) / 2.0;
+    for (positive, rank) in positives.iter().zip(decided.weighted_ranks(positives)) {
+        if positive.level >= level {
+            let before = if positive.rank == 1 { 1.0 } else { above / (rank - 1.0) };
+            sum += weight * (before + (above + 1.0) / rank) / 2.0;
+            above += weight;
+        }
     }
     (above > 0.0).then(|| sum / above)
 }

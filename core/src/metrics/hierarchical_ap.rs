@@ -58,24 +58,27 @@ pub(super) const H_RECALL: MetricEntry = MetricEntry {
 /// When the relevance was checked for another number of levels than the ranking has; so do all functions that take a
 /// relevance.
 pub fn hierarchical_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Option<f64> {
-    let rel = relevance.by_level(&ranking.class_sizes());
-    let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
+    let decided = ranking.decided(0);
+    let rel = relevance.by_mass(&decided.class_sizes());
+    let total: f64 = rel.iter().zip(decided.masses()).map(|(rel, mass)| rel * mass).sum();
     if total == 0.0 {
         return None;
     }
-    // above[l]: how many items of Ω(l) are above. Levels of equal relevance are counted apart, so that no item counts
+    // above[l]: the weight of the items of Ω(l) above. Levels of equal relevance are counted apart, so that no item counts
     // twice.
     let mut above = vec![0.0; rel.len()];
     let mut sum = 0.0;
-    for group in ranking.rank_groups(&ranking.ties_by_relevance(&rel)) {
-        let rank = group[0].rank as f64;
-        for k in group {
+    let positives = decided.ties_by_relevance(&rel);
+    let ranks = decided.weighted_ranks(&positives);
+    for group in decided.rank_groups(&positives) {
+        let rank = ranks[group.start];
+        for k in &positives[group.clone()] {
             let shared: f64 =
                 above.iter().zip(&rel).map(|(count, &rel_j)| count * rel_j.min(rel[k.level])).sum();
-            sum += (rel[k.level] + shared) / rank;
+            sum += decided.weight(k.level) * (rel[k.level] + shared) / rank;
         }
-        for k in group {
-            above[k.level] += 1.0;
+        for k in &positives[group] {
+            above[k.level] += decided.weight(k.level);
         }
     }
     Some((sum / total).min(1.0)) // min: only rounding exceeds 1.
@@ -104,11 +107,12 @@ pub struct CurvePoint {
 ///
 /// Ties: in the order of the ranking's policy, by relevance instead of level.
 pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -> Vec<CurvePoint> {
-    let rel = relevance.by_level(&ranking.class_sizes());
-    let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
+    let decided = ranking.decided(0);
+    let rel = relevance.by_mass(&decided.class_sizes());
+    let total: f64 = rel.iter().zip(decided.counts()).map(|(rel, &count)| rel * count as f64).sum();
     let mut found = vec![0.0; rel.len()];
     let mut curve = Vec::new();
-    for r in ranking.ties_by_relevance(&rel).iter().filter(|positive| rel[positive.level] > 0.0) {
+    for r in decided.ties_by_relevance(&rel).iter().filter(|positive| rel[positive.level] > 0.0) {
         found[r.level] += 1.0;
         let sum_found = |value: &dyn Fn(f64) -> f64| -> f64 {
             found.iter().zip(&rel).map(|(count, &rel_j)| count * value(rel_j)).sum()
@@ -128,11 +132,15 @@ pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -
 /// In \[0, 1\]; it never falls as k grows, and is 1 for the whole list. `None` when every ranked item has relevance 0.
 /// Ties: as in the curve.
 pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
-    let rel = relevance.by_level(&ranking.class_sizes());
-    let sum = |levels: &mut dyn Iterator<Item = usize>| levels.fold(0.0, |sum, level| sum + rel[level]);
-    let all = ranking.ties_by_relevance(&rel);
+    let decided = ranking.decided(0);
+    let rel = relevance.by_mass(&decided.class_sizes());
+    let sum = |levels: &mut dyn Iterator<Item = usize>| {
+        levels.fold(0.0, |sum, level| sum + decided.weight(level) * rel[level])
+    };
+    let all = decided.ties_by_relevance(&rel);
     let total = sum(&mut all.iter().map(|positive| positive.level));
-    let found = sum(&mut all.iter().take_while(|positive| positive.rank <= k).map(|positive| positive.level));
+    let first = (0..all.len()).take_while(|&place| decided.whole_rank(place) <= k);
+    let found = sum(&mut first.map(|place| all[place].level));
     (total > 0.0).then(|| found / total)
 }
 
@@ -145,8 +153,9 @@ pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Op
 /// In \[0, 1\]; `None` when every ranked item has relevance 0. Ties: as in the curve. A better order can lower it: a
 /// more relevant item at rank k raises the divisor.
 pub fn h_precision(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
-    let rel = relevance.by_level(&ranking.class_sizes());
-    let all = ranking.ties_by_relevance(&rel);
+    let decided = ranking.decided(0);
+    let rel = relevance.by_mass(&decided.class_sizes());
+    let all = decided.ties_by_relevance(&rel);
     if !all.iter().any(|positive| rel[positive.level] > 0.0) {
         return None;
     }

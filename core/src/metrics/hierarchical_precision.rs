@@ -93,7 +93,7 @@ pub enum ClassSimilarity {
 /// with the [`ClassSimilarity`] s. In \[0, 1\]. For a list of fewer than k items it is computed over the whole list and
 /// is 1. `None` without positives. Ties: in the order of the ranking's policy. O(k).
 pub fn hierarchical_precision(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<f64> {
-    curve(ranking, similarity, k)?.last()
+    curve(ranking, similarity, k)?.last().copied()
 }
 
 /// AHP@k, the area under HP@1 … HP@k by the trapezoidal rule with steps of 1/k (Barz & Denzler, 2019):
@@ -109,9 +109,9 @@ pub fn average_hierarchical_precision(
     similarity: ClassSimilarity,
     k: usize,
 ) -> Option<f64> {
-    let (first, last) = (curve(ranking, similarity, 1)?.last()?, curve(ranking, similarity, k)?.last()?);
-    let (sum, count) = curve(ranking, similarity, k)?.fold((0.0, 0), |(sum, n), hp| (sum + hp, n + 1));
-    Some((sum - (first + last) / 2.0) / f64::from(count))
+    let curve = curve(ranking, similarity, k)?;
+    let sum = curve.iter().fold(0.0, |sum, hp| sum + hp);
+    Some((sum - (curve.first()? + curve.last()?) / 2.0) / curve.len() as f64)
 }
 
 /// AHP@k as HPDH defines it, whose mean over queries is mAHP@k: the mean of HP@1 … HP@k with
@@ -125,23 +125,24 @@ pub fn average_hierarchical_precision(
 /// positives. Ties: in the order of the ranking's policy. O(k).
 pub fn mahp(ranking: &Ranking, k: usize) -> Option<f64> {
     let curve = curve(ranking, ClassSimilarity::LcaHeight, k)?;
-    let (sum, count) = curve.fold((0.0, 0), |(sum, n), hp| (sum + hp, n + 1));
-    Some(sum / f64::from(count))
+    Some(curve.iter().fold(0.0, |sum, hp| sum + hp) / curve.len() as f64)
 }
 
 /// HP@1 … HP@min(k, N). Sums whole numbers, L·s(i) = l(i) or (L + 1)·s(i) = l(i) + 1, so that nothing is rounded.
-fn curve(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<impl Iterator<Item = f64>> {
+fn curve(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<Vec<f64>> {
     let offset = match similarity {
         ClassSimilarity::LcaHeight => 0,
         ClassSimilarity::WuPalmer => 1,
     };
-    let mut positives = ranking.positives().iter().peekable();
+    let decided = ranking.decided(0);
+    let mut positives = decided.positives().iter().peekable();
     positives.peek()?;
-    let mut ideal = ranking.ideal_levels();
+    let mut ideal = decided.ideal_levels();
     let (mut sum, mut best) = (0, 0);
-    Some((1..=k.min(ranking.len())).map(move |rank| {
+    let hp = |rank| {
         sum += offset + positives.next_if(|positive| positive.rank == rank).map_or(0, |k| k.level);
         best += offset + ideal.next().unwrap_or(0);
         sum as f64 / best as f64
-    }))
+    };
+    Some((1..=k.min(decided.len())).map(hp).collect())
 }

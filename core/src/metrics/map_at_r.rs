@@ -1,4 +1,5 @@
-use super::{Compute, MetricEntry, Unit, average_precision_at};
+use super::average_precision::of_first;
+use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
 
 /// The metric `map_at_r`.
@@ -14,9 +15,10 @@ pub(super) const MAP_AT_R: MetricEntry = MetricEntry {
     compute: Compute::WholeList(|input| map_at_r(input.ranking, input.level)),
 };
 
-/// mAP@R at a level, 1 … L: [AP@k](average_precision_at) with k = R, the number of the level's positives.
+/// mAP@R at a level, 1 … L: [AP@k](super::average_precision_at) with k = R, the number of the level's positives.
 ///
 /// In \[0, 1\]; `None` without positives at the level. Ties: in the order of the ranking's policy.
 pub fn map_at_r(ranking: &Ranking, level: usize) -> Option<f64> {
-    average_precision_at(ranking, level, ranking.positives_at(level))
+    let decided = ranking.decided(level);
+    of_first(&decided, level, decided.mass_at(level))
 }

@@ -24,6 +24,7 @@ pub(super) const MISTAKE_SEVERITY: MetricEntry = MetricEntry {
 /// From 0 to L; smaller is better. 1 is a sibling, L a stranger, and 0 means that no item of the list is wrong. `None`
 /// without positives. Ties: in the order of the ranking's policy.
 pub fn mistake_severity(ranking: &Ranking) -> Option<f64> {
+    let ranking = ranking.decided(0);
     let depth = ranking.depth();
     let positives = ranking.positives();
     let right = (1..).zip(positives).take_while(|&(rank, k)| k.rank == rank && k.level == depth).count();

@@ -48,6 +48,7 @@
 
 mod asi;
 mod average_precision;
+mod bounds;
 mod hierarchical_ap;
 mod hierarchical_precision;
 mod map_at_r;
@@ -63,6 +64,7 @@ use metric::Compute;
 
 pub use asi::asi;
 pub use average_precision::{average_precision, average_precision_at, trapezoid_average_precision};
+pub use bounds::{Bounds, bounds};
 pub use hierarchical_ap::{CurvePoint, h_precision, h_recall, hierarchical_ap, precision_recall_curve};
 pub use hierarchical_precision::{
     ClassSimilarity, average_hierarchical_precision, hierarchical_precision, mahp,

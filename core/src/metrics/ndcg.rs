@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 
 use super::{Compute, MetricEntry, Unit};
-use crate::ranking::Ranking;
+use crate::ranking::{Decided, Ranking};
 
 /// The metric `ndcg`.
 pub(super) const NDCG: MetricEntry = MetricEntry {
@@ -70,14 +70,29 @@ impl Gain {
 /// without positives. Ties: in the order of the ranking's policy.
 pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
     let k = k.unwrap_or(usize::MAX);
-    let gains: Vec<f64> = (0..=ranking.depth()).map(|level| gain.value(level)).collect();
-    let discounted = |level: usize, rank: usize| gains[level] / discount(rank);
-    let found = ranking.positives().iter().take_while(|positive| positive.rank <= k);
+    let decided = ranking.decided(0);
+    let gains: Vec<f64> = (0..=decided.depth()).map(|level| gain.value(level)).collect();
+    let positives = decided.positives();
+    let found =
+        positives.iter().zip(decided.weighted_ranks(positives)).take_while(|(_, rank)| *rank <= k as f64);
     // Not `sum`: the sum of no f64 is −0.
-    let dcg = found.fold(0.0, |sum, positive| sum + discounted(positive.level, positive.rank));
+    let dcg = found.fold(0.0, |sum, (positive, rank)| {
+        sum + decided.weight(positive.level) * gains[positive.level] / discount_at(rank)
+    });
     let ideal: f64 =
-        ranking.ideal_levels().zip(1..).take(k).map(|(level, rank)| discounted(level, rank)).sum();
+        ideal_levels(&decided).zip(1..).take(k).map(|(level, rank)| gains[level] / discount(rank)).sum();
     (ideal > 0.0).then(|| (dcg / ideal).min(1.0)) // min: only rounding exceeds 1.
+}
+
+/// The levels of the ideal list, finest first: as many items of each level as their weight says, rounded.
+fn ideal_levels(decided: &Decided<'_>) -> impl Iterator<Item = usize> {
+    let masses = decided.masses();
+    (1..masses.len()).rev().flat_map(move |level| std::iter::repeat_n(level, masses[level].round() as usize))
+}
+
+/// log2(1 + rank) of a weighted rank.
+fn discount_at(rank: f64) -> f64 {
+    if rank.fract() == 0.0 { discount(rank as usize) } else { (1.0 + rank).log2() }
 }
 
 /// log2(1 + rank). The first ranks, where the whole ideal list usually is, are in a table.
@@ -100,11 +115,12 @@ fn discount(rank: usize) -> f64 {
 /// It is the mean over the first k ranks where [`ndcg`] is the value at rank k, and its discount begins two ranks later.
 /// For a shorter list k is its length. In \[0, 1\]; `None` without positives. Ties: in the order of the ranking's policy. O(k).
 pub fn mean_ndcg(ranking: &Ranking, k: usize) -> Option<f64> {
-    let mut positives = ranking.positives().iter().peekable();
+    let decided = ranking.decided(0);
+    let mut positives = decided.positives().iter().peekable();
     positives.peek()?;
-    let mut ideal = ranking.ideal_levels();
+    let mut ideal = decided.ideal_levels();
     let (mut dcg, mut best, mut sum) = (0.0, 0.0, 0.0);
-    let k = k.min(ranking.len());
+    let k = k.min(decided.len());
     for rank in 1..=k {
         let discount = (rank.max(3) as f64 - 1.0).log2();
         let level = positives.next_if(|positive| positive.rank == rank).map_or(0, |positive| positive.level);

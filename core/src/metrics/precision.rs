@@ -31,15 +31,24 @@ pub(super) const R_PRECISION: MetricEntry = MetricEntry {
 ///
 /// In \[0, 1\], and below 1 when there are fewer than k positives. Ranks beyond the end of the list count as wrong.
 /// `None` without positives at the level. Ties: in the order of the ranking's policy.
+///
+/// Where labels are unknown, it is the weight of the decided positives of rank at most k in the whole ranking, divided by
+/// k. That is right in the mean over queries, see [`crate::unknown`].
 pub fn precision(ranking: &Ranking, level: usize, k: usize) -> Option<f64> {
-    let found = ranking.positives().iter().take_while(|positive| positive.rank <= k);
-    let count = found.filter(|positive| positive.level >= level).count();
-    (ranking.positives_at(level) > 0).then(|| count as f64 / k as f64)
+    let decided = ranking.decided(level);
+    let positives = decided.positives();
+    let first = (0..positives.len()).take_while(|&place| decided.whole_rank(place) <= k);
+    let count = first.filter(|&place| positives[place].level >= level).count();
+    (decided.mass_at(level) > 0.0).then(|| decided.weight(level) * count as f64 / k as f64)
 }
 
 /// R-precision at a level: P@R, where R is the number of the level's positives.
 ///
 /// In \[0, 1\]; `None` without positives at the level. Ties: in the order of the ranking's policy.
 pub fn r_precision(ranking: &Ranking, level: usize) -> Option<f64> {
-    precision(ranking, level, ranking.positives_at(level))
+    let decided = ranking.decided(level);
+    let (positives, all) = (decided.positives(), decided.mass_at(level));
+    let first = positives.iter().zip(decided.weighted_ranks(positives)).take_while(|(_, rank)| *rank <= all);
+    let count = first.filter(|(positive, _)| positive.level >= level).count();
+    (all > 0.0).then(|| decided.weight(level) * count as f64 / all)
 }

@@ -1,5 +1,6 @@
 use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
+use crate::unknown::LARGEST_FACTOR_WEIGHT;
 
 /// The metric `mrr`.
 pub(super) const MRR: MetricEntry = MetricEntry {
@@ -17,8 +18,26 @@ pub(super) const MRR: MetricEntry = MetricEntry {
 /// The reciprocal rank at a level, 1 … L: 1 / rank of the first item that shares the level or a finer one with the
 /// query. Its mean over queries is MRR.
 ///
+/// Where labels are unknown, it is Σ w_i / rank(i) · Π (1 − w_j) over the decided positives i and those above them, with
+/// ranks in the whole ranking. That is right in the mean over queries, see [`crate::unknown`]. For a weight above 2, whose
+/// variance would be too large, it is 1 / the weighted rank of the first decided positive.
+///
 /// In (0, 1]; `None` without positives at the level. Ties: in the order of the ranking's policy.
 pub fn reciprocal_rank(ranking: &Ranking, level: usize) -> Option<f64> {
-    let first = ranking.positives().iter().find(|positive| positive.level >= level)?;
-    Some(1.0 / first.rank as f64)
+    let decided = ranking.decided(level);
+    let (positives, weight) = (decided.positives(), decided.weight(level));
+    let mut places = (0..positives.len()).filter(|&place| positives[place].level >= level).peekable();
+    let first = *places.peek()?;
+    if weight > LARGEST_FACTOR_WEIGHT {
+        return Some(decided.weighted_ranks(positives)[first].recip());
+    }
+    let (mut sum, mut none_above) = (0.0, 1.0);
+    for place in places {
+        sum += none_above * weight / decided.whole_rank(place) as f64;
+        none_above *= 1.0 - weight;
+        if none_above == 0.0 {
+            break;
+        }
+    }
+    Some(sum)
 }

@@ -27,6 +27,9 @@ pub(super) const WEIGHTED_AP: MetricEntry = MetricEntry {
 /// In (0, 1]; `None` without positives at a level of positive weight. Ties: as in [`average_precision`]. With a
 /// `WeightedAp` relevance it equals H-AP, unless the query is counted.
 pub fn weighted_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Option<f64> {
+    if ranking.known().is_some_and(|known| known.query < ranking.depth()) {
+        return None;
+    }
     let levels = (1..=ranking.depth()).zip(relevance.level_weights());
     let with_positives =
         levels.filter_map(|(level, weight)| Some((weight, average_precision(ranking, level)?)));
