@@ -6,7 +6,7 @@ use akin_core::losses::{
     Batch, CATALOGUE, Loss, LossConfig, LossContext, LossEntry, Objective, Reference, Term,
 };
 use akin_core::random::{normal, stream};
-use akin_core::taxonomy::Labels;
+use akin_core::taxonomy::{Labels, UNKNOWN};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 
@@ -93,9 +93,19 @@ fn cases() -> impl Iterator<Item = (String, LossConfig, Space)> {
     })
 }
 
+/// Added to a fine class: the item is of a class with the same labels above, but its own is not known. With one level
+/// all classes are known.
+const UNKNOWN_FINE: u32 = 64;
+
 /// Labels at `levels` levels for the fine classes 0 … 3; each coarser level halves the number of classes.
 fn labels(levels: usize, fine: &[u32]) -> Labels {
-    let row = |&class: &u32| (0..levels).rev().map(move |above| class >> above.min(2));
+    let row = |&class: &u32| {
+        let is_unknown = class >= UNKNOWN_FINE && levels > 1;
+        (0..levels).rev().map(move |above| match above {
+            0 if is_unknown => UNKNOWN,
+            _ => (class % UNKNOWN_FINE) >> above.min(2),
+        })
+    };
     Labels::new(levels, fine.iter().flat_map(row).collect()).unwrap()
 }
 
@@ -220,6 +230,16 @@ fn random_trials(space: Space) -> Vec<Trial> {
     let fine = [0, 0, 1, 1, 2, 2, 3, 3, 3];
     let seed = |seed: u64| Trial::new(&format!("seed {seed}"), &fine, rows(space, seed, fine.len()));
     let mut trials: Vec<Trial> = (0..3).map(seed).collect();
+    let unknown = [0, 0, UNKNOWN_FINE, 1, 1, UNKNOWN_FINE + 2, 3, UNKNOWN_FINE + 3, 2];
+    trials.push(Trial::new("some classes unknown", &unknown, rows(space, 6, unknown.len())));
+    trials.push(Trial {
+        reference: Some(Items::new(&[2, 0, UNKNOWN_FINE, 1, 0, 2, UNKNOWN_FINE + 2], rows(space, 5, 7))),
+        ..Trial::new(
+            "some classes unknown, against other items",
+            &[0, UNKNOWN_FINE, 1, 2, 3],
+            rows(space, 4, 5),
+        )
+    });
     // No item is of class 3.
     let reference = Items::new(&[2, 0, 1, 1, 0, 2, 2], rows(space, 5, 7));
     trials.push(Trial {
@@ -230,8 +250,9 @@ fn random_trials(space: Space) -> Vec<Trial> {
 }
 
 /// Batches without positives or without negatives for some queries. No two rows are equal.
-fn sparse_trials(space: Space) -> [Trial; 5] {
+fn sparse_trials(space: Space) -> [Trial; 6] {
     [
+        Trial::new("no class known", &[UNKNOWN_FINE, UNKNOWN_FINE, UNKNOWN_FINE + 3], rows(space, 7, 3)),
         Trial::new("every class alone", &[0, 1, 2, 3], rows(space, 7, 4)),
         Trial::new("one class", &[2; 4], rows(space, 7, 4)),
         Trial::new("one class alone among others", &[0, 0, 0, 3], rows(space, 7, 4)),
@@ -478,4 +499,71 @@ fn in_f64(loss: Loss) -> Loss {
         }
     }
     loss.map(&mut ToF64)
+}
+
+/// All items of the batch may be of one class with the unknown item, so that no pair with it is decided. Losses that are
+/// summed over the levels use it at the coarser ones, and a draw for each pair depends on the number of items.
+#[test]
+fn an_item_whose_pairs_are_not_decided_might_as_well_not_be_there() {
+    let device = Device::flex().autodiff();
+    let other = ["levels", "sum_", "blackbox_ap_published", "distance_weighted"];
+    for (name, config, space) in cases().filter(|(name, ..)| !other.iter().any(|other| name.contains(other)))
+    {
+        let loss = in_f64(loss(&config, 3, space, &device));
+        let (values, queries) = (rows(space, 3, 7), labels(3, &[0, 1, 0]));
+        let value = |fine: &[u32], values: &[f64]| {
+            let (items, batch) = (labels(3, fine), tensor(&rows(space, 4, 3), DType::F64, &device));
+            let embeddings = tensor(values, DType::F64, &device).require_grad();
+            let reference = Reference { embeddings: embeddings.clone(), labels: &items, own: None };
+            let value = loss.forward(&Batch::new(batch.require_grad(), &queries).with_reference(reference));
+            (number(&value), slopes(&embeddings, &value.backward()))
+        };
+        let unknown = 3;
+        let (with, slopes) = value(&[0, 2, 1, UNKNOWN_FINE, 1, 3, 0], &values);
+        let other: Vec<f64> = [&values[..unknown * DIMENSION], &values[(unknown + 1) * DIMENSION..]].concat();
+        let (without, _) = value(&[0, 2, 1, 1, 3, 0], &other);
+        assert!((with - without).abs() < 1e-9, "{name}: {with} with it, {without} without");
+        assert!(slopes[unknown * DIMENSION..][..DIMENSION].iter().all(|&slope| slope == 0.0), "{name}");
+    }
+}
+
+/// An item of unknown species that shares no genus with another one is decided to differ from all of them, as if it were
+/// the only one of a species.
+#[test]
+fn an_item_whose_pairs_are_all_decided_is_as_one_of_a_species_of_its_own() {
+    let device = Device::flex().autodiff();
+    let pairs = [
+        "contrastive",
+        "pair",
+        "dpsh",
+        "dtsh",
+        "triplet_margin",
+        "multi_similarity",
+        "fast_ap",
+        "calibration",
+    ];
+    for name in pairs {
+        let config = LossConfig::named(name).unwrap();
+        let space = config.entry().spaces[0];
+        let loss = in_f64(loss(&config, 3, space, &device));
+        let values = rows(space, 9, 5);
+        let at = |fine: &[u32]| value(&loss, &labels(3, fine), &values, &device);
+        let (unknown, known) = (at(&[0, 1, 0, 1, UNKNOWN_FINE + 3]), at(&[0, 1, 0, 1, 3]));
+        assert!((unknown - known).abs() < 1e-12, "{name}: {unknown} {known}");
+    }
+}
+
+#[test]
+fn proxies_of_known_levels_learn_from_items_that_are_known_there_alone() {
+    let device = Device::flex().autodiff();
+    let config = LossConfig::named("sum_norm_softmax").unwrap();
+    let loss = in_f64(loss(&config, 2, Space::Cosine, &device));
+    let embeddings = tensor(&rows(Space::Cosine, 2, 3), DType::F64, &device);
+    let labels = labels(2, &[UNKNOWN_FINE, UNKNOWN_FINE + 2, UNKNOWN_FINE + 3]);
+    let gradients = loss.forward(&Batch::new(embeddings, &labels)).backward();
+    let learns: Vec<(usize, bool)> = learned(&loss, &gradients)
+        .into_iter()
+        .map(|(_, slopes)| (slopes.len() / DIMENSION, slopes.iter().any(|&slope| slope != 0.0)))
+        .collect();
+    assert_eq!(learns, [(2, true), (4, false)], "two genera learn, four species do not");
 }

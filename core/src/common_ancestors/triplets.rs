@@ -5,6 +5,8 @@ use std::ops::Range;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::taxonomy::UNKNOWN;
+
 /// Triplets of rows: triplet t is `anchors[t]`, `related[t]`, `unrelated[t]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Triplets {
@@ -77,7 +79,7 @@ impl Triplets {
 
 /// The mutual neighbours of each item, in increasing order: the other items that are among its K nearest and have it
 /// among theirs. Takes the distances between all items, [n, n]. `count_self` makes an item one of its own K nearest.
-/// With `classes`, items of the same class are nearer than all others. Equal distances are ordered by item.
+/// With `classes`, items of the same known class are nearer than all others. Equal distances are ordered by item.
 pub fn mutual_neighbours<D: PartialOrd + Copy + Into<f64>>(
     distances: &[D],
     neighbours: usize,
@@ -89,7 +91,8 @@ pub fn mutual_neighbours<D: PartialOrd + Copy + Into<f64>>(
     let mut order: Vec<(bool, f64, usize)> = Vec::with_capacity(count);
     for i in 0..count {
         let row = &distances[i * count..][..count];
-        let other_class = |j: usize| classes.is_some_and(|classes| classes[i] != classes[j]);
+        let other_class =
+            |j: usize| classes.is_some_and(|classes| classes[i] != classes[j] || classes[i] == UNKNOWN);
         order.clear();
         let others = (0..count).filter(|&j| count_self || j != i);
         order.extend(others.map(|j| (other_class(j), row[j].into(), j)));

@@ -5,7 +5,7 @@ use burn::module::Param;
 use burn::tensor::{Bool, Tensor, TensorData};
 
 use crate::geometry::normalise;
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, UNKNOWN, shared_interval};
 
 /// A constant matrix of these values, row by row, with the device and type of `like`.
 pub(super) fn matrix(values: Vec<f64>, shape: [usize; 2], like: &Tensor<2>) -> Tensor<2> {
@@ -13,18 +13,28 @@ pub(super) fn matrix(values: Vec<f64>, shape: [usize; 2], like: &Tensor<2>) -> T
     Tensor::from_data(TensorData::new(values, shape), (&device, like.dtype()))
 }
 
-/// The fine classes of a batch, one-hot: [B, classes], with the type of `like`.
+/// The fine classes of a batch, one-hot: [B, classes], with the type of `like`. A row of unknown class is 0.
 pub(super) fn one_hot(labels: &Labels, classes: usize, like: &Tensor<2>) -> Tensor<2> {
     membership(&labels.column(labels.levels()), classes, like)
 }
 
-/// The group of each row, one-hot: [rows, groups], with the type of `like`.
+/// The group of each row, one-hot: [rows, groups], with the type of `like`. A row of unknown group is 0.
 pub(super) fn membership(row_groups: &[u32], groups: usize, like: &Tensor<2>) -> Tensor<2> {
     let mut values = vec![0.0; row_groups.len() * groups];
-    for (row, &group) in row_groups.iter().enumerate() {
+    for (row, &group) in row_groups.iter().enumerate().filter(|(_, group)| **group != UNKNOWN) {
         values[row * groups + group as usize] = 1.0;
     }
     matrix(values, [row_groups.len(), groups], like)
+}
+
+/// 1 where an item is decided not to be of a fine class, else 0: [B, C], for the label paths [C, L] of the classes.
+pub(super) fn apart(labels: &Labels, classes: &Labels, like: &Tensor<2>) -> Tensor<2> {
+    let finest = classes.levels();
+    let is_apart = |item: usize, class: usize| {
+        shared_interval(labels.row(item), classes.row(class)).share(finest) == Some(false)
+    };
+    let row = |item| (0..classes.len()).map(move |class| f64::from(u8::from(is_apart(item, class))));
+    matrix((0..labels.len()).flat_map(row).collect(), [labels.len(), classes.len()], like)
 }
 
 /// The values of a matrix, row by row, read from the device.

@@ -132,21 +132,23 @@ impl ArcFaceConfig {
 }
 
 impl Objective for ArcFace {
-    /// Labels must be below C.
+    /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let ArcFaceConfig { scale, label_smoothing, smoothing, .. } = self.config;
-        let proxies = normalise(self.proxies.val());
-        let [classes, _] = proxies.dims();
-        let cosines = normalise(batch.embeddings.clone()).matmul(proxies.transpose());
-        let own = one_hot(batch.labels, classes, &cosines);
-        let smooth = own.clone() * (1.0 - label_smoothing) + label_smoothing / classes as f64;
-        let (margins, targets) = match smoothing {
-            Smoothing::Targets => (own, smooth),
-            Smoothing::Logits => (smooth, own),
-        };
-        let with_margin = self.config.with_margin(cosines.clone());
-        let logits = cosines.clone() + (with_margin - cosines) * margins;
-        (log_softmax(logits * scale, 1) * targets).sum() * (-1.0 / batch.labels.len() as f64)
+        batch.on_known(|batch| {
+            let ArcFaceConfig { scale, label_smoothing, smoothing, .. } = self.config;
+            let proxies = normalise(self.proxies.val());
+            let [classes, _] = proxies.dims();
+            let cosines = normalise(batch.embeddings.clone()).matmul(proxies.transpose());
+            let own = one_hot(batch.labels, classes, &cosines);
+            let smooth = own.clone() * (1.0 - label_smoothing) + label_smoothing / classes as f64;
+            let (margins, targets) = match smoothing {
+                Smoothing::Targets => (own, smooth),
+                Smoothing::Logits => (smooth, own),
+            };
+            let with_margin = self.config.with_margin(cosines.clone());
+            let logits = cosines.clone() + (with_margin - cosines) * margins;
+            (log_softmax(logits * scale, 1) * targets).sum() * (-1.0 / batch.labels.len() as f64)
+        })
     }
 }
 

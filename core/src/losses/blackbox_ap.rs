@@ -106,18 +106,27 @@ impl BlackboxAp {
     /// As [`Objective::forward`], with the margin of each pair multiplied by |z|. `noise` holds z, [B, N], row by row.
     pub fn forward_with_noise(&self, batch: &Batch, noise: &[f64]) -> Tensor<1> {
         let scores = batch.scores();
-        let [_, negatives] = batch.pairs();
+        let [positives, negatives] = batch.pairs_with_self();
         let [_, size] = scores.dims();
         let margin =
             matrix(noise.iter().map(|z| self.config.margin * z.abs()).collect(), scores.dims(), &scores);
         let shifted = scores.clone().without_autodiff() + margin * (negatives.clone() - 0.5);
 
         let positives: Vec<bool> =
-            read_values(negatives).into_iter().map(|negative| negative == 0.0).collect();
+            read_values(positives).into_iter().map(|positive| positive > 0.0).collect();
+        let negatives: Vec<bool> =
+            read_values(negatives).into_iter().map(|negative| negative > 0.0).collect();
         let counted = positives.chunks(size).filter(|row| row.contains(&true)).count().max(1);
-        let (mut loss, mut gradient) = (0.0, Vec::with_capacity(positives.len()));
-        for (scores, positives) in read_values(shifted).chunks(size).zip(positives.chunks(size)) {
-            loss += self.query_loss(scores, positives, counted as f64, &mut gradient);
+        let (mut loss, mut gradient) = (0.0, vec![0.0; positives.len()]);
+        for (row, scores) in read_values(shifted).chunks(size).enumerate() {
+            // Items whose pair with the query is not decided are left out of its ranking.
+            let ranked: Vec<usize> =
+                (row * size..(row + 1) * size).filter(|&at| positives[at] || negatives[at]).collect();
+            let scores: Vec<f64> = ranked.iter().map(|at| scores[at % size]).collect();
+            let ranked_positives: Vec<bool> = ranked.iter().map(|&at| positives[at]).collect();
+            let mut slopes = Vec::with_capacity(ranked.len());
+            loss += self.query_loss(&scores, &ranked_positives, counted as f64, &mut slopes);
+            ranked.into_iter().zip(slopes).for_each(|(at, slope)| gradient[at] = slope);
         }
         let gradient = matrix(gradient, scores.dims(), &scores);
         let value = matrix(vec![loss], [1, 1], &scores).reshape([1]);

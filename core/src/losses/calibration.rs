@@ -67,6 +67,7 @@ impl Objective for Calibration {
         let unit = |rows| normalise_if(self.config.normalise_embeddings, rows);
         let scores = unit(batch.embeddings.clone()).matmul(unit(batch.items().embeddings).transpose());
         let [positives, negatives] = batch.pairs();
+        let [positives_and_self, _] = batch.pairs_with_self();
         let mean = |excess: Tensor<2>, pairs: Tensor<2>, pairs_and_self: Tensor<2>| {
             let excess = relu(excess);
             let weights = match self.config.mean {
@@ -81,7 +82,7 @@ impl Objective for Calibration {
             };
             (excess * weights).sum()
         };
-        mean(-scores.clone() + self.config.positive, positives, -negatives.clone() + 1.0)
+        mean(-scores.clone() + self.config.positive, positives, positives_and_self)
             + mean(scores - self.config.negative, negatives.clone(), negatives)
     }
 }

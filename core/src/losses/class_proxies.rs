@@ -5,7 +5,8 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, LossContext, Objective, ProxyAnchorConfig, ProxyNcaConfig, one_hot};
+use super::{Batch, LossContext, Objective, ProxyAnchorConfig, ProxyNcaConfig, apart, one_hot};
+use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 /// A loss between embeddings and proxies.
@@ -61,10 +62,17 @@ impl ProxyLoss {
         }
     }
 
-    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].
-    pub(super) fn value(&self, embeddings: Tensor<2>, proxies: Tensor<2>, own: Tensor<2>) -> Tensor<1> {
+    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, and `apart` at the
+    /// proxies of what it is decided not to be, [B, C].
+    pub(super) fn value(
+        &self,
+        embeddings: Tensor<2>,
+        proxies: Tensor<2>,
+        own: Tensor<2>,
+        apart: Tensor<2>,
+    ) -> Tensor<1> {
         match self {
-            Self::ProxyAnchor(loss) => loss.value(embeddings, proxies, own),
+            Self::ProxyAnchor(loss) => loss.value(embeddings, proxies, own, apart),
             Self::ProxyNca(loss) => loss.value(embeddings, proxies, own),
         }
     }
@@ -75,21 +83,29 @@ impl ProxyLoss {
 pub struct ClassProxies {
     /// [C, d], of any length.
     pub proxies: Param<Tensor<2>>,
+    /// [C, L].
+    #[module(skip)]
+    classes: Labels,
     #[module(skip)]
     loss: ProxyLoss,
 }
 
 impl ClassProxies {
     pub(super) fn new(loss: ProxyLoss, context: &LossContext) -> Result<Self> {
-        Ok(Self { proxies: loss.proxies(context, context.fine_classes())?, loss })
+        let proxies = loss.proxies(context, context.fine_classes())?;
+        Ok(Self { proxies, classes: context.fine_paths(), loss })
     }
 }
 
 impl Objective for ClassProxies {
-    /// Labels must be below C.
+    /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let proxies = self.proxies.val();
         let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
-        self.loss.value(batch.embeddings.clone(), proxies, own)
+        let apart = match batch.labels.are_known() {
+            true => -own.clone() + 1.0,
+            false => apart(batch.labels, &self.classes, &batch.embeddings),
+        };
+        self.loss.value(batch.embeddings.clone(), proxies, own, apart)
     }
 }

@@ -98,7 +98,7 @@ impl BuildLoss for CslConfig {
         }
         let bound = 1.0 / (context.dimension as f64).sqrt();
         let proxies = context.uniform_proxies(context.fine_classes(), bound);
-        Ok(Csl { proxies, classes: context.classes.clone(), margins, config: self.clone() })
+        Ok(Csl { proxies, classes: context.fine_paths(), margins, config: self.clone() })
     }
 }
 
@@ -124,10 +124,12 @@ impl Csl {
 
 impl Objective for Csl {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let levels = self.levels(batch.embeddings.clone(), batch.labels);
-        let share = if self.config.average_levels { 1.0 / levels.len() as f64 } else { 1.0 };
-        levels.into_iter().reduce(|sum, level| sum + level).expect("a taxonomy has at least one level")
-            * share
+        batch.on_known(|batch| {
+            let levels = self.levels(batch.embeddings.clone(), batch.labels);
+            let share = if self.config.average_levels { 1.0 / levels.len() as f64 } else { 1.0 };
+            levels.into_iter().reduce(|sum, level| sum + level).expect("a taxonomy has at least one level")
+                * share
+        })
     }
 }
 

@@ -135,25 +135,28 @@ pub struct Csq {
 }
 
 impl Objective for Csq {
-    /// Labels must be below C.
+    /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let outputs = batch.embeddings.clone();
-        let [rows, bits] = outputs.dims();
-        let centres = self.centres.val();
-        let item_centres = one_hot(batch.labels, centres.dims()[0], &outputs).matmul(centres);
-        let central = -log_sigmoid(outputs.clone() * item_centres * 2.0);
-        let squashed = outputs.tanh();
-        let short = squashed.clone().abs() - 1.0;
-        let quantised = match self.config.quantisation {
-            Quantisation::LogCosh => short.cosh().log(),
-            Quantisation::Squared => short.square(),
-        };
-        let of_items =
-            (central + quantised * self.config.quantisation_weight).sum() * (1.0 / (rows * bits) as f64);
-        if self.config.pair_weight == 0.0 || rows < 2 {
-            return of_items;
-        }
-        of_items + pair_loss(squashed, &batch.labels.column(batch.labels.levels())) * self.config.pair_weight
+        batch.on_known(|batch| {
+            let outputs = batch.embeddings.clone();
+            let [rows, bits] = outputs.dims();
+            let centres = self.centres.val();
+            let item_centres = one_hot(batch.labels, centres.dims()[0], &outputs).matmul(centres);
+            let central = -log_sigmoid(outputs.clone() * item_centres * 2.0);
+            let squashed = outputs.tanh();
+            let short = squashed.clone().abs() - 1.0;
+            let quantised = match self.config.quantisation {
+                Quantisation::LogCosh => short.cosh().log(),
+                Quantisation::Squared => short.square(),
+            };
+            let of_items =
+                (central + quantised * self.config.quantisation_weight).sum() * (1.0 / (rows * bits) as f64);
+            if self.config.pair_weight == 0.0 || rows < 2 {
+                return of_items;
+            }
+            of_items
+                + pair_loss(squashed, &batch.labels.column(batch.labels.levels())) * self.config.pair_weight
+        })
     }
 }
 

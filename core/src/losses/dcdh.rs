@@ -97,15 +97,17 @@ pub struct Dcdh {
 }
 
 impl Objective for Dcdh {
-    /// Labels must be below C.
+    /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let outputs = &batch.embeddings;
-        let own = one_hot(batch.labels, self.centres.dims()[0], outputs);
-        let targets = targets(outputs.clone().detach(), own.clone(), self.config.quantisation_weight);
-        let quantised = (targets - outputs.clone()).square().sum() * self.config.quantisation_weight;
-        let classified = self.negative_log_likelihood(outputs.clone(), own);
-        (classified + quantised) * (1.0 / batch.labels.len() as f64)
-            + self.similarity() * self.config.centre_weight
+        batch.on_known(|batch| {
+            let outputs = &batch.embeddings;
+            let own = one_hot(batch.labels, self.centres.dims()[0], outputs);
+            let targets = targets(outputs.clone().detach(), own.clone(), self.config.quantisation_weight);
+            let quantised = (targets - outputs.clone()).square().sum() * self.config.quantisation_weight;
+            let classified = self.negative_log_likelihood(outputs.clone(), own);
+            (classified + quantised) * (1.0 / batch.labels.len() as f64)
+                + self.similarity() * self.config.centre_weight
+        })
     }
 }
 

@@ -46,7 +46,7 @@ use super::{
 };
 use crate::geometry::{Space, distances};
 use crate::random::normal;
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, UNKNOWN};
 use crate::{Error, Kind, Result};
 
 /// Settings of [`Dcwh`].
@@ -125,18 +125,20 @@ pub struct Dcwh {
 }
 
 impl Objective for Dcwh {
-    /// Labels must be below C.
+    /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let DcwhConfig { deviation, floor, range_weight, range, quantisation_weight, .. } = self.config;
-        let outputs = &batch.embeddings;
-        let share = 1.0 / batch.labels.len() as f64;
-        let centres = self.centres.val();
-        let own = one_hot(batch.labels, centres.dims()[0], outputs);
-        let exponents = distances(outputs.clone(), centres).square() * (-0.5 / deviation.powi(2));
-        let [below, above] = [-outputs.clone(), outputs.clone()].map(|side| relu(side - range).sum());
-        let regularisers = (below + above * share) * range_weight
-            + quantisation_error(outputs) * (quantisation_weight * share);
-        (regularisers - log_likelihood(exponents, own, floor)) * share
+        batch.on_known(|batch| {
+            let DcwhConfig { deviation, floor, range_weight, range, quantisation_weight, .. } = self.config;
+            let outputs = &batch.embeddings;
+            let share = 1.0 / batch.labels.len() as f64;
+            let centres = self.centres.val();
+            let own = one_hot(batch.labels, centres.dims()[0], outputs);
+            let exponents = distances(outputs.clone(), centres).square() * (-0.5 / deviation.powi(2));
+            let [below, above] = [-outputs.clone(), outputs.clone()].map(|side| relu(side - range).sum());
+            let regularisers = (below + above * share) * range_weight
+                + quantisation_error(outputs) * (quantisation_weight * share);
+            (regularisers - log_likelihood(exponents, own, floor)) * share
+        })
     }
 
     fn needs_training_set(&self, epoch: u64) -> bool {
@@ -148,6 +150,7 @@ impl Objective for Dcwh {
         let outputs = read_values(embeddings);
         let [classes, _] = self.centres.dims();
         let items = labels.column(labels.levels()).into_iter().zip(outputs.chunks(bits));
+        let items = items.filter(|(class, _)| *class != UNKNOWN);
         replace_centres(&mut self.centres, &class_means(classes, items));
     }
 }

@@ -49,7 +49,9 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Block, Counts, reference_items, smooth_rank_loss, weighted_quotients};
+use super::ranks::{
+    Block, Counts, are_sorted, reference_items, shared_place, smooth_rank_loss, weighted_quotients,
+};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
@@ -111,7 +113,7 @@ impl Objective for HapSurrogate {
     /// positive. Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query
     /// has one.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        if !is_cpu(&batch.embeddings.device()) {
+        if !are_sorted(batch) {
             return self.compare(batch);
         }
         let items = batch.items();
@@ -119,8 +121,7 @@ impl Objective for HapSurrogate {
         let (query_labels, item_labels) = (batch.labels, items.labels);
         self.loss_by_sorting(batch.embeddings.clone(), reference_items(batch), depth, |query, levels| {
             let row = query_labels.row(query);
-            let shared = |item| shared_level(row, item_labels.row(item)) as u32;
-            levels.extend((0..item_labels.len()).map(shared));
+            levels.extend((0..item_labels.len()).map(|item| shared_place(row, item_labels.row(item))));
         })
     }
 
@@ -178,7 +179,9 @@ impl HapSurrogate {
         smooth_rank_loss(queries, items, &self.ranks, |query, Places { of_items, relevances }| {
             levels(query, of_items);
             let mut counts = vec![0; depth + 1];
-            of_items.iter().for_each(|&level| counts[level as usize] += 1);
+            for &level in of_items.iter().filter(|&&level| level != Places::LEFT_OUT) {
+                counts[level as usize] += 1;
+            }
             relevances.extend(self.settings.relevance.by_level(&counts));
             if self.settings.order == ItemOrder::Relevances {
                 let by_level = relevances.clone();
@@ -186,7 +189,8 @@ impl HapSurrogate {
                 relevances.dedup();
                 let place = |rel: &f64| relevances.partition_point(|other| other < rel) as u32;
                 let places: Vec<u32> = by_level.iter().map(place).collect();
-                of_items.iter_mut().for_each(|item| *item = places[*item as usize]);
+                let ranked = of_items.iter_mut().filter(|item| **item != Places::LEFT_OUT);
+                ranked.for_each(|item| *item = places[*item as usize]);
             }
         })
     }

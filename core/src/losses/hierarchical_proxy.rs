@@ -78,10 +78,11 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::level_weights;
 use super::{
-    Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyLoss, buffer,
-    membership, one_hot, read_values, replace_buffer,
+    Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyLoss, apart,
+    buffer, float_mask, membership, one_hot, read_values, replace_buffer,
 };
 use crate::geometry::{Space, normalise};
+use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 /// The most rounds of clustering in one update.
@@ -166,6 +167,9 @@ pub struct HierarchicalProxy {
     pub proxies: Param<Tensor<2>>,
     /// The groups of the coarser levels, coarse → fine.
     pub groups: Vec<Groups>,
+    /// [C, L].
+    #[module(skip)]
+    classes: Labels,
     #[module(skip)]
     weights: Vec<f64>,
     /// The loss of each level, coarse → fine.
@@ -262,7 +266,7 @@ impl BuildLoss for HierarchicalProxyConfig {
             }
             Coarse::Taxonomy => (1..context.levels())
                 .map(|level| {
-                    let group_of_class = context.classes.column(level);
+                    let group_of_class = context.fine_paths().column(level);
                     Groups::new(&directions, &group_of_class, context.class_count(level), learned)
                 })
                 .collect(),
@@ -271,7 +275,8 @@ impl BuildLoss for HierarchicalProxyConfig {
         weights.push(1.0);
         let weights = level_weights(Some(self.weights.as_deref().unwrap_or(&weights)), groups.len() + 1)?;
         let losses = self.losses(groups.len() + 1)?;
-        Ok(HierarchicalProxy { proxies, groups, weights, losses, config: self.clone() })
+        let classes = context.fine_paths();
+        Ok(HierarchicalProxy { proxies, groups, classes, weights, losses, config: self.clone() })
     }
 }
 
@@ -313,19 +318,28 @@ impl HierarchicalProxy {
 
 impl Objective for HierarchicalProxy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let level = |level: usize, proxies: Tensor<2>, own: Tensor<2>| {
-            self.losses[level].value(batch.embeddings.clone(), proxies, own) * self.weights[level]
+        let level = |level: usize, proxies: Tensor<2>, own: Tensor<2>, apart: Tensor<2>| {
+            self.losses[level].value(batch.embeddings.clone(), proxies, own, apart) * self.weights[level]
         };
         let proxies = self.proxies.val();
         let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
+        let possible = match batch.labels.are_known() {
+            true => own.clone(),
+            false => -apart(batch.labels, &self.classes, &batch.embeddings) + 1.0,
+        };
         let coarse = self.groups.iter().enumerate().map(|(number, groups)| {
             let coarse = match self.config.coarse_proxies {
                 CoarseProxies::Means => means(&normalise(proxies.clone()), &groups.members.val()),
                 CoarseProxies::Fixed | CoarseProxies::Learned => groups.proxies.val(),
             };
-            level(number, coarse, own.clone().matmul(groups.members.val()))
+            // The group of an item is known if all classes that it may be of are in it.
+            let in_group = possible.clone().matmul(groups.members.val());
+            let some = float_mask(in_group.clone().greater_scalar(0.0), &in_group);
+            let all = possible.clone().sum_dim(1).expand(some.dims());
+            let own = float_mask(in_group.greater_equal(all), &some) * some.clone();
+            level(number, coarse, own, -some + 1.0)
         });
-        let fine = level(self.groups.len(), proxies.clone(), own.clone());
+        let fine = level(self.groups.len(), proxies.clone(), own.clone(), -possible.clone() + 1.0);
         coarse.fold(fine, |sum, level| sum + level)
     }
 

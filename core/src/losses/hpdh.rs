@@ -64,7 +64,7 @@ use super::{
 };
 use crate::geometry::{Space, distances};
 use crate::random::normal;
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, UNKNOWN};
 use crate::{Error, Kind, Result};
 
 /// Settings of [`Hpdh`].
@@ -198,16 +198,28 @@ impl Objective for Hpdh {
         let [_, bits] = embeddings.dims();
         let outputs = read_values(embeddings);
         let depth = self.classes.levels();
-        let fine = labels.column(depth);
-        let mut means = class_means(self.class_count(depth), fine.iter().copied().zip(outputs.chunks(bits)));
+        // The means of the items whose class is known at a level.
+        let counts: Vec<usize> = (1..=depth).map(|level| self.class_count(level)).collect();
+        let item_means = |level: usize| {
+            let items = labels.column(level).into_iter().zip(outputs.chunks(bits));
+            class_means(counts[level - 1], items.filter(|(class, _)| *class != UNKNOWN))
+        };
+        let mut means = item_means(depth);
         for level in (1..=depth).rev() {
             if level < depth {
                 let paths = self.classes.up_to(level + 1).classes();
                 let children = (0..paths.len()).filter_map(|row| match *paths.row(row) {
+                    [.., _, UNKNOWN] => None,
                     [.., parent, child] => means[child as usize].as_deref().map(|mean| (parent, mean)),
                     _ => None,
                 });
-                means = class_means(self.class_count(level), children);
+                let of_children = class_means(self.class_count(level), children);
+                // No finer class of these is known.
+                means = of_children
+                    .into_iter()
+                    .zip(item_means(level))
+                    .map(|(mean, items)| mean.or(items))
+                    .collect();
             }
             replace_centres(&mut self.centres[level - 1], &means);
         }
@@ -227,7 +239,8 @@ impl Hpdh {
                 distances * (-0.5 / deviation.powi(2))
             };
             let own_class = one_hot(&batch.labels.up_to(level), centres.dims()[0], outputs);
-            log_likelihood(exponents, own_class, self.config.floor) * (-1.0 / batch.labels.len() as f64)
+            let known = batch.labels.known_counts()[level - 1].max(1);
+            log_likelihood(exponents, own_class, self.config.floor) * (-1.0 / known as f64)
         };
         (1..).zip(&self.centres).map(level_loss).collect()
     }

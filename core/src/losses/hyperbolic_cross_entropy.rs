@@ -73,46 +73,49 @@ impl BuildLoss for HyperbolicCrossEntropyConfig {
 
 impl Objective for HyperbolicCrossEntropy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let items = batch.items();
-        let own_item = |query: usize| items.own.map(|own| own + query);
-        let (query_views, item_views) = (views(batch.labels), views(items.labels));
-        let logits =
-            |to: Tensor<2>| self.geometry.scores(batch.embeddings.clone(), to) * (1.0 / self.temperature);
-        let scores = logits(items.embeddings);
+        batch.on_known(|batch| {
+            let items = batch.items();
+            let own_item = |query: usize| items.own.map(|own| own + query);
+            let (query_views, item_views) = (views(batch.labels), views(items.labels));
+            let logits =
+                |to: Tensor<2>| self.geometry.scores(batch.embeddings.clone(), to) * (1.0 / self.temperature);
+            let scores = logits(items.embeddings);
 
-        // For each query i and view b, the logarithm of the sum over its candidates: view b and the rest of view a.
-        let others = mask_exponents(scores.clone(), indicator(|i, j| own_item(i) != Some(j), &scores));
-        let view_count = item_views.iter().max().map_or(0, |last| last + 1);
-        let view_sum = |view: usize| log_sum_exp(columns(&others, &item_views, view));
-        let view_b = Tensor::cat((0..view_count).map(view_sum).collect(), 1);
-        let in_batch =
-            if batch.reference.is_none() { scores.clone() } else { logits(batch.embeddings.clone()) };
-        let rest = indicator(|i, k| i != k && query_views[i] == query_views[k], &in_batch);
-        let view_a = log_sum_exp(mask_exponents(in_batch, rest)).expand(view_b.dims());
-        let larger = view_a.clone().max_pair(view_b.clone()).detach();
-        let candidates = ((view_a - larger.clone()).exp() + (view_b - larger.clone()).exp()).log() + larger;
+            // For each query i and view b, the logarithm of the sum over its candidates: view b and the rest of view a.
+            let others = mask_exponents(scores.clone(), indicator(|i, j| own_item(i) != Some(j), &scores));
+            let view_count = item_views.iter().max().map_or(0, |last| last + 1);
+            let view_sum = |view: usize| log_sum_exp(columns(&others, &item_views, view));
+            let view_b = Tensor::cat((0..view_count).map(view_sum).collect(), 1);
+            let in_batch =
+                if batch.reference.is_none() { scores.clone() } else { logits(batch.embeddings.clone()) };
+            let rest = indicator(|i, k| i != k && query_views[i] == query_views[k], &in_batch);
+            let view_a = log_sum_exp(mask_exponents(in_batch, rest)).expand(view_b.dims());
+            let larger = view_a.clone().max_pair(view_b.clone()).detach();
+            let candidates =
+                ((view_a - larger.clone()).exp() + (view_b - larger.clone()).exp()).log() + larger;
 
-        // The weight of a pair (i, j) is one over the number of classes that have both views.
-        let classes = |labels: &Labels| labels.column(labels.levels());
-        let (query_classes, item_classes) = (classes(batch.labels), classes(items.labels));
-        let pairs: Vec<(usize, usize)> = (0..query_classes.len())
-            .flat_map(|i| (0..item_classes.len()).map(move |j| (i, j)))
-            .filter(|&(i, j)| query_classes[i] == item_classes[j] && own_item(i) != Some(j))
-            .collect();
-        let mut class_counts = BTreeMap::new();
-        for &(i, j) in &pairs {
-            *class_counts.entry((query_views[i], item_views[j])).or_insert(0.0) += 1.0;
-        }
-        let [mut pair_weights, mut view_weights] =
-            [scores.dims(), candidates.dims()].map(|[rows, columns]| vec![0.0; rows * columns]);
-        for &(i, j) in &pairs {
-            let weight = 1.0 / class_counts[&(query_views[i], item_views[j])];
-            pair_weights[i * item_classes.len() + j] = weight;
-            view_weights[i * view_count + item_views[j]] = weight;
-        }
-        let pair_weights = matrix(pair_weights, scores.dims(), &scores);
-        let view_weights = matrix(view_weights, candidates.dims(), &scores);
-        (candidates * view_weights).sum() - (scores * pair_weights).sum()
+            // The weight of a pair (i, j) is one over the number of classes that have both views.
+            let classes = |labels: &Labels| labels.column(labels.levels());
+            let (query_classes, item_classes) = (classes(batch.labels), classes(items.labels));
+            let pairs: Vec<(usize, usize)> = (0..query_classes.len())
+                .flat_map(|i| (0..item_classes.len()).map(move |j| (i, j)))
+                .filter(|&(i, j)| query_classes[i] == item_classes[j] && own_item(i) != Some(j))
+                .collect();
+            let mut class_counts = BTreeMap::new();
+            for &(i, j) in &pairs {
+                *class_counts.entry((query_views[i], item_views[j])).or_insert(0.0) += 1.0;
+            }
+            let [mut pair_weights, mut view_weights] =
+                [scores.dims(), candidates.dims()].map(|[rows, columns]| vec![0.0; rows * columns]);
+            for &(i, j) in &pairs {
+                let weight = 1.0 / class_counts[&(query_views[i], item_views[j])];
+                pair_weights[i * item_classes.len() + j] = weight;
+                view_weights[i * view_count + item_views[j]] = weight;
+            }
+            let pair_weights = matrix(pair_weights, scores.dims(), &scores);
+            let view_weights = matrix(view_weights, candidates.dims(), &scores);
+            (candidates * view_weights).sum() - (scores * pair_weights).sum()
+        })
     }
 }
 

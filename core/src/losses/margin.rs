@@ -106,12 +106,17 @@ impl Margin {
 
     fn forward_counts(&self, batch: &Batch, [positives, negatives]: [Tensor<2>; 2]) -> Tensor<1> {
         let distances = distances(normalise(batch.embeddings.clone()), normalise(batch.items().embeddings));
+        let (mut positives, mut negatives) = (positives, negatives);
         let boundary = match &self.boundaries {
             None => matrix(vec![self.config.beta], [1, 1], &distances),
             Some(boundaries) => {
                 let boundaries = boundaries.val();
                 let [classes, _] = boundaries.dims();
-                one_hot(batch.labels, classes, &distances).matmul(boundaries)
+                let own = one_hot(batch.labels, classes, &distances);
+                // A query of unknown class has no boundary.
+                let has_boundary = own.clone().sum_dim(1);
+                (positives, negatives) = (positives * has_boundary.clone(), negatives * has_boundary);
+                own.matmul(boundaries)
             }
         };
         let beyond = distances - boundary;

@@ -14,9 +14,7 @@ impl Batch<'_> {
         let [_, dimension] = self.embeddings.dims();
         let queries = normalise(self.embeddings.clone().without_autodiff());
         let cosines = queries.matmul(normalise(items.embeddings.without_autodiff()).transpose());
-        let [query_classes, item_classes] =
-            [self.labels, items.labels].map(|labels| labels.column(labels.levels()));
-        Candidates::new(&query_classes, &item_classes, items.own, read_values(cosines), dimension)
+        Candidates::from_labels(self.labels, items.labels, items.own, read_values(cosines), dimension)
     }
 
     /// The choice of this miner, with draws from the stream `miner`.

@@ -34,6 +34,21 @@
 //! Two facts about Burn: dividing a tensor by a number rounds the gradient to f32, so multiply by the reciprocal; and a
 //! root has an infinite slope at 0, so mask it there.
 //!
+//! # Unknown labels
+//!
+//! A pair that is not decided at a level has no term there, see [`crate::unknown`]. So, at the finest level that a loss
+//! sees:
+//!
+//! - losses of pairs, triplets and bins leave the pair out: it is neither positive nor negative;
+//! - losses of ranks leave the item out of the query's ranking, and losses of all levels count |Ω(l)| without it. A query
+//!   whose fine class is unknown has no positive of that class, not even itself;
+//! - a softmax over classes has no target for an item of unknown class, and leaves it out;
+//! - Proxy-Anchor and HPL push the item away from the proxies of classes that it is decided not to be of. HPL also pulls it
+//!   to a coarse proxy if all classes that it may be of are in that group.
+//!
+//! In [`Levels`] each copy sees what is known at its level, so that the proxies of known levels learn. The kernels keep
+//! their cost. Where ranks are computed on another device than the CPU, a batch with unknown labels is ranked on the CPU.
+//!
 //! # Text and code
 //!
 //! Where the text of a paper and its published code differ, both have a name. The name without a suffix is the reading
@@ -102,11 +117,11 @@ use serde::Serialize;
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
 use crate::range::{above_zero, finite, not_negative, within};
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, UNKNOWN, shared_interval};
 use crate::{Error, Kind, Result};
 
 use algebra::{
-    buffer, float_mask, log_one_plus_sum_exp, log_sum_exp, mask_above_zero, mask_exponents, matrix,
+    apart, buffer, float_mask, log_one_plus_sum_exp, log_sum_exp, mask_above_zero, mask_exponents, matrix,
     membership, normalise_if, one_hot, quantisation_error, query_mean_weights, read_values,
     reciprocal_or_zero, replace_buffer, with_gradient,
 };
@@ -225,28 +240,83 @@ impl<'a> Batch<'a> {
     }
 
     /// The items of each row's fine class, without the row itself, and those of the other classes: two 0/1 matrices
-    /// [B, M], positives and negatives.
+    /// [B, M], positives and negatives. A pair that is not decided is neither.
     pub fn pairs(&self) -> [Tensor<2>; 2] {
         let items = self.items();
-        let (rows, columns) = (self.labels.len(), items.labels.len());
+        self.decided_pairs(|i, j| items.own.is_none_or(|own| own + i != j))
+    }
+
+    /// As [`pairs`](Self::pairs), and each row is a positive of itself if its fine class is known.
+    pub(crate) fn pairs_with_self(&self) -> [Tensor<2>; 2] {
+        self.decided_pairs(|_, _| true)
+    }
+
+    fn decided_pairs(&self, counts: impl Fn(usize, usize) -> bool) -> [Tensor<2>; 2] {
+        let items = self.items().labels;
+        let (rows, columns, finest) = (self.labels.len(), items.len(), items.levels());
         let (mut positives, mut negatives) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
-        let fine_classes = |labels: &Labels| labels.column(labels.levels());
-        let item_classes = fine_classes(items.labels);
-        for (i, class) in fine_classes(self.labels).into_iter().enumerate() {
-            for (j, item_class) in item_classes.iter().enumerate() {
-                let side = if class == *item_class { &mut positives } else { &mut negatives };
-                side[i * columns + j] = f64::from(u8::from(items.own.is_none_or(|own| own + i != j)));
+        let are_known = self.labels.are_known() && items.are_known();
+        let (row_classes, item_classes) = (self.labels.column(finest), items.column(finest));
+        for i in 0..rows {
+            for j in (0..columns).filter(|&j| counts(i, j)) {
+                let same = match are_known {
+                    true => Some(row_classes[i] == item_classes[j]),
+                    false => shared_interval(self.labels.row(i), items.row(j)).share(finest),
+                };
+                match same {
+                    Some(true) => positives[i * columns + j] = 1.0,
+                    Some(false) => negatives[i * columns + j] = 1.0,
+                    None => {}
+                }
             }
         }
         [positives, negatives].map(|values| matrix(values, [rows, columns], &self.embeddings))
+    }
+
+    /// `loss` of the rows and items whose fine class is known; 0 if no row's is.
+    pub(crate) fn on_known(&self, loss: impl FnOnce(&Batch) -> Tensor<1>) -> Tensor<1> {
+        let known_rows = |labels: &Labels| {
+            (0..labels.len()).filter(|&i| labels.known(i) == labels.levels()).collect::<Vec<_>>()
+        };
+        let rows = known_rows(self.labels);
+        let item_rows = self.reference.as_ref().map(|reference| known_rows(reference.labels));
+        let all_items = self.reference.as_ref().zip(item_rows.as_ref());
+        if rows.len() == self.labels.len()
+            && all_items.is_none_or(|(all, known)| known.len() == all.labels.len())
+        {
+            return loss(self);
+        }
+        if rows.is_empty() || item_rows.as_ref().is_some_and(Vec::is_empty) {
+            return self.embeddings.clone().sum() * 0.0;
+        }
+        let select = |tensor: &Tensor<2>, rows: &[usize]| {
+            let places: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+            let count = places.len();
+            tensor.clone().select(0, Tensor::from_data(TensorData::new(places, [count]), &tensor.device()))
+        };
+        let labels = self.labels.select(&rows);
+        let item_labels = self.reference.as_ref().zip(item_rows.as_ref());
+        let item_labels = item_labels.map(|(reference, rows)| reference.labels.select(rows));
+        let reference = self.reference.as_ref().zip(item_rows.as_ref()).zip(item_labels.as_ref());
+        let reference = reference.map(|((reference, rows), labels)| Reference {
+            embeddings: select(&reference.embeddings, rows),
+            labels,
+            own: reference.own.map(|own| rows.iter().filter(|&&row| row < own).count()),
+        });
+        loss(&Batch {
+            embeddings: select(&self.embeddings, &rows),
+            labels: &labels,
+            reference,
+            draws: self.draws,
+        })
     }
 }
 
 /// The facts that a loss is made from: the classes, the embedding, the seed and the device.
 #[derive(Clone)]
 pub struct LossContext<'a> {
-    /// The label path of each fine class of the training set, [C, L], row c for class c. At every level labels count
-    /// from 0 without gaps.
+    /// The label path of each fine class of the training set, row c for class c, and then the paths that are known to a
+    /// coarser level only, see [`Labels::classes`]. At every level the known labels count from 0 without gaps.
     pub classes: &'a Labels,
     /// d, the dimension of an embedding.
     pub dimension: usize,
@@ -280,12 +350,18 @@ impl<'a> LossContext<'a> {
 
     /// The number of classes at a level, 1 … L.
     pub fn class_count(&self, level: usize) -> usize {
-        self.classes.column(level).into_iter().max().map_or(0, |class| class as usize + 1)
+        let known = self.classes.column(level).into_iter().filter(|&class| class != UNKNOWN);
+        known.max().map_or(0, |class| class as usize + 1)
     }
 
     /// C, the number of fine classes.
     pub fn fine_classes(&self) -> usize {
         self.class_count(self.levels())
+    }
+
+    /// The label path of each fine class, [C, L].
+    pub fn fine_paths(&self) -> Labels {
+        self.classes.select(&(0..self.fine_classes()).collect::<Vec<_>>())
     }
 
     /// The context of part `number` of a larger loss.

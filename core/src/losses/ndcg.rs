@@ -21,11 +21,11 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::ranks::{
-    Block, Counts, Values, by_shared_level, reference_items, shared_levels, smooth_rank_loss, weighted_values,
+    Block, Counts, Values, are_sorted, by_shared_level, reference_items, shared_levels, smooth_rank_loss,
+    weighted_values,
 };
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::geometry::Space;
-use crate::host::is_cpu;
 use crate::query_losses::gain;
 use crate::smooth_ranks::{RankSteps, RankValue, SmoothRanks};
 use crate::steps::UpperStep;
@@ -173,7 +173,7 @@ fn upper_counts(
 
 impl Objective for Ndcg {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        if is_cpu(&batch.embeddings.device()) {
+        if are_sorted(batch) {
             let gains = |counts: &[usize]| (0..counts.len()).map(gain).collect();
             let places = by_shared_level(batch.labels, batch.items().labels, gains);
             return smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), &self.ranks, places);

@@ -82,14 +82,16 @@ impl NormSoftmaxConfig {
 }
 
 impl Objective for NormSoftmax {
-    /// Labels must be below C. Every item has a class, so every batch has a loss.
+    /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let proxies = normalise(self.proxies.val());
-        let [classes, _] = proxies.dims();
-        let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
-        // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
-        let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
-        let own = one_hot(batch.labels, classes, &logits);
-        (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64)
+        batch.on_known(|batch| {
+            let proxies = normalise(self.proxies.val());
+            let [classes, _] = proxies.dims();
+            let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
+            // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
+            let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
+            let own = one_hot(batch.labels, classes, &logits);
+            (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64)
+        })
     }
 }

@@ -96,18 +96,25 @@ impl ProxyAnchorConfig {
         Ok(context.normal_proxies(count, (2.0 / count as f64).sqrt()))
     }
 
-    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].
-    pub(super) fn value(&self, embeddings: Tensor<2>, proxies: Tensor<2>, own: Tensor<2>) -> Tensor<1> {
+    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, and `apart` at the
+    /// proxies that it is pushed away from, [B, C].
+    pub(super) fn value(
+        &self,
+        embeddings: Tensor<2>,
+        proxies: Tensor<2>,
+        own: Tensor<2>,
+        apart: Tensor<2>,
+    ) -> Tensor<1> {
         let scores = normalise(embeddings).matmul(normalise(proxies).transpose());
         // One anchor a row.
-        let (scores, own) = match self.anchors {
-            Anchors::Proxies => (scores.transpose(), own.transpose()),
-            Anchors::Items => (scores, own),
+        let (scores, own, apart) = match self.anchors {
+            Anchors::Proxies => (scores.transpose(), own.transpose(), apart.transpose()),
+            Anchors::Items => (scores, own, apart),
         };
         let anchors = scores.dims()[0];
-        let with_positives = own.clone().max_dim(1).sum();
-        let pull = log_one_plus_sum_exp((scores.clone() - self.margin) * -self.alpha, own.clone());
-        let push = log_one_plus_sum_exp((scores + self.margin) * self.alpha, -own + 1.0);
+        let with_positives = own.clone().max_dim(1).sum().clamp_min(1.0);
+        let pull = log_one_plus_sum_exp((scores.clone() - self.margin) * -self.alpha, own);
+        let push = log_one_plus_sum_exp((scores + self.margin) * self.alpha, apart);
         pull.sum() / with_positives + push.sum() * (1.0 / anchors as f64)
     }
 }

@@ -108,9 +108,12 @@ impl ProxyNcaConfig {
         Ok(context.normal_proxies(count, self.proxy_deviation))
     }
 
-    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].
+    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C]. An item without
+    /// a proxy of its own is left out.
     pub(super) fn value(&self, embeddings: Tensor<2>, proxies: Tensor<2>, own: Tensor<2>) -> Tensor<1> {
-        let [items, classes] = own.dims();
+        let classes = own.dims()[1];
+        let has_own = own.clone().sum_dim(1);
+        let items = has_own.clone().sum().clamp_min(1.0);
         let exponents = normalise(embeddings).matmul(normalise(proxies).transpose()) * (2.0 * self.scale);
         if classes == 1 {
             return exponents.sum() * 0.0;
@@ -120,7 +123,7 @@ impl ProxyNcaConfig {
             Denominator::All => exponents,
             Denominator::Others => mask_exponents(exponents, -own + 1.0),
         };
-        (log_sum_exp(compared) - positive).sum() * (1.0 / items as f64)
+        ((log_sum_exp(compared) - positive) * has_own).sum() * items.recip()
     }
 }
 

@@ -20,8 +20,9 @@ use std::ops::Range;
 use burn::tensor::{DType, Element, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{Batch, matrix, with_gradient};
+use crate::host::is_cpu;
 use crate::smooth_ranks::{Places, Score, SmoothRanks};
-use crate::taxonomy::{Labels, shared_level};
+use crate::taxonomy::{Labels, shared_interval, shared_level};
 
 /// The embeddings of the reference set of a batch, if it has one.
 pub(super) fn reference_items(batch: &Batch) -> Option<Tensor<2>> {
@@ -105,19 +106,40 @@ fn add_transposed<S: Score>(matrix: &mut [S], size: usize) {
     }
 }
 
-/// The places of a loss on one level: 1 for the items of the query's fine class, 0 for the others.
-fn by_fine_class(queries: &Labels, items: &Labels) -> impl Fn(usize, &mut Places) + Sync {
-    let query_classes = queries.column(queries.levels());
-    let item_classes = items.column(items.levels());
+/// Whether the ranks of a batch are computed on the CPU: they are if it is there, or if labels are unknown, because a
+/// query then leaves some items out, which the tensor operations do not.
+pub(super) fn are_sorted(batch: &Batch) -> bool {
+    is_cpu(&batch.embeddings.device()) || !batch.labels.are_known() || !batch.items().labels.are_known()
+}
+
+/// The places of a loss on one level: 1 for the items of the query's fine class, 0 for the others. A pair that is not
+/// decided at that level is left out.
+fn by_fine_class<'a>(queries: &'a Labels, items: &'a Labels) -> impl Fn(usize, &mut Places) + Sync + 'a {
+    let finest = items.levels();
+    let (query_classes, item_classes) = (queries.column(finest), items.column(finest));
+    let are_known = queries.are_known() && items.are_known();
     move |query, places| {
-        let class = query_classes[query];
-        places.of_items.extend(item_classes.iter().map(|&other| u32::from(other == class)));
         places.relevances.extend([0.0, 1.0]);
+        if are_known {
+            let class = query_classes[query];
+            places.of_items.extend(item_classes.iter().map(|&other| u32::from(other == class)));
+            return;
+        }
+        let place = |item| match shared_interval(queries.row(query), items.row(item)).share(finest) {
+            Some(same) => u32::from(same),
+            None => Places::LEFT_OUT,
+        };
+        places.of_items.extend((0..items.len()).map(place));
     }
 }
 
-/// The places of a loss on all levels: the shared level of each item with the query. `relevances` gets the number of
-/// items of each level and gives the relevance of each level.
+/// The place of an item whose place is its shared level with the query: left out if it is not decided.
+pub(super) fn shared_place(query: &[u32], item: &[u32]) -> u32 {
+    shared_interval(query, item).level().map_or(Places::LEFT_OUT, |level| level as u32)
+}
+
+/// The places of a loss on all levels: the shared level of each item with the query, see [`shared_place`]. `relevances`
+/// gets the number of items of each level and gives the relevance of each level.
 pub(super) fn by_shared_level<'a>(
     queries: &'a Labels,
     items: &'a Labels,
@@ -127,9 +149,11 @@ pub(super) fn by_shared_level<'a>(
         let row = queries.row(query);
         let mut counts = vec![0; items.levels() + 1];
         for item in 0..items.len() {
-            let level = shared_level(row, items.row(item));
-            counts[level] += 1;
-            places.of_items.push(level as u32);
+            let place = shared_place(row, items.row(item));
+            if let Some(count) = counts.get_mut(place as usize) {
+                *count += 1;
+            }
+            places.of_items.push(place);
         }
         places.relevances.extend(relevances(&counts));
     }

@@ -22,11 +22,10 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::ndcg::rank_counts;
-use super::ranks::{Block, Values, fine_class_loss, weighted_values};
+use super::ranks::{Block, Values, are_sorted, fine_class_loss, weighted_values};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
-use crate::host::is_cpu;
 use crate::smooth_ranks::{RankSteps, RankValue, SmoothRanks};
 
 pub use crate::query_losses::{SmoothRecallConfig, SupRecallConfig};
@@ -162,7 +161,7 @@ impl Recall {
 
 impl Objective for Recall {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        if is_cpu(&batch.embeddings.device()) {
+        if are_sorted(batch) {
             return fine_class_loss(batch, &self.ranks);
         }
         self.compare(batch)

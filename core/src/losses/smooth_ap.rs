@@ -13,10 +13,9 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Counts, fine_class_loss, positive_weights, weighted_quotients};
+use super::ranks::{Counts, are_sorted, fine_class_loss, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
-use crate::host::is_cpu;
 use crate::smooth_ranks::{RankSteps, SmoothRanks};
 use crate::steps::{Smooth, UpperStep};
 use crate::{Checked, Result};
@@ -56,7 +55,7 @@ pub struct SmoothAp {
 
 impl Objective for SmoothAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        if is_cpu(&batch.embeddings.device()) {
+        if are_sorted(batch) {
             return fine_class_loss(batch, &self.ranks);
         }
         self.compare(batch)

@@ -18,12 +18,11 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::ranks::{
-    Counts, by_shared_level, reference_items, shared_levels, smooth_rank_loss, weighted_quotients,
+    Counts, are_sorted, by_shared_level, reference_items, shared_levels, smooth_rank_loss, weighted_quotients,
 };
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
-use crate::host::is_cpu;
 use crate::query_losses::CheckedSmoothHap;
 use crate::smooth_ranks::{RankSteps, SmoothRanks};
 
@@ -61,7 +60,7 @@ pub struct SmoothHap {
 
 impl Objective for SmoothHap {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        if is_cpu(&batch.embeddings.device()) {
+        if are_sorted(batch) {
             let relevances = |counts: &[usize]| self.settings.relevance.by_level(counts);
             let places = by_shared_level(batch.labels, batch.items().labels, relevances);
             return smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), &self.ranks, places);

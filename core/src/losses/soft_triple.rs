@@ -90,18 +90,23 @@ impl BuildLoss for SoftTripleConfig {
 
 impl Objective for SoftTriple {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let SoftTripleConfig { centres, lambda, gamma, margin, .. } = self.config;
-        let proxies = normalise(self.proxies.val());
-        let classes = proxies.dims()[0] / centres;
-        let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
-        let scores =
-            embeddings.matmul(proxies.clone().transpose()).reshape([batch.labels.len(), classes, centres]);
-        let shares = softmax(scores.clone() * (1.0 / gamma), 2);
-        let similarities = (shares * scores).sum_dim(2).squeeze_dim::<2>(2);
-        let own = one_hot(batch.labels, classes, &similarities);
-        let logits = (similarities - own.clone() * margin) * lambda;
-        let loss = (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64);
-        if self.config.tau == 0.0 || centres == 1 { loss } else { loss + self.spread(proxies) }
+        batch.on_known(|batch| {
+            let SoftTripleConfig { centres, lambda, gamma, margin, .. } = self.config;
+            let proxies = normalise(self.proxies.val());
+            let classes = proxies.dims()[0] / centres;
+            let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
+            let scores = embeddings.matmul(proxies.clone().transpose()).reshape([
+                batch.labels.len(),
+                classes,
+                centres,
+            ]);
+            let shares = softmax(scores.clone() * (1.0 / gamma), 2);
+            let similarities = (shares * scores).sum_dim(2).squeeze_dim::<2>(2);
+            let own = one_hot(batch.labels, classes, &similarities);
+            let logits = (similarities - own.clone() * margin) * lambda;
+            let loss = (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64);
+            if self.config.tau == 0.0 || centres == 1 { loss } else { loss + self.spread(proxies) }
+        })
     }
 }
 

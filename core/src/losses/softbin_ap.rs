@@ -108,15 +108,15 @@ pub struct SoftbinAp {
 impl Objective for SoftbinAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let SoftbinApConfig { bins, lowest, .. } = self.config;
-        let [class_mates, negatives] = batch.pairs();
-        let positives = -negatives.clone() + 1.0;
+        let [class_mates, _] = batch.pairs();
+        let [positives, negatives] = batch.pairs_with_self();
         let own = (positives.clone() - class_mates).bool();
         let weights = query_mean_weights(positives.clone());
 
         let scores = batch.scores();
         let last = (bins - 1) as f64;
         let positions = ((-scores + 1.0) * (last / (1.0 - lowest))).clamp(0.0, last).mask_fill(own, 0.0);
-        let all = weights.ones_like();
+        let all = positives.clone() + negatives;
         let [weight, positive, all] = histograms(&positions, [&weights, &positives, &all], bins);
         weights.sum() - (weight * self.precision(positive, all)).sum()
     }

@@ -23,10 +23,9 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Counts, fine_class_loss, positive_weights, weighted_quotients};
+use super::ranks::{Counts, are_sorted, fine_class_loss, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
-use crate::host::is_cpu;
 use crate::smooth_ranks::{RankSteps, SmoothRanks};
 use crate::steps::UpperStep;
 use crate::steps::tensors::heaviside;
@@ -73,7 +72,7 @@ pub struct SupAp {
 
 impl Objective for SupAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        if is_cpu(&batch.embeddings.device()) {
+        if are_sorted(batch) {
             return fine_class_loss(batch, &self.ranks);
         }
         self.compare(batch)

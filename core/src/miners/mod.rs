@@ -28,6 +28,7 @@ mod triplet_margin_miner;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::taxonomy::{Labels, shared_interval};
 use crate::{Checked, Result};
 
 pub use all::All;
@@ -98,6 +99,36 @@ impl Candidates {
         };
         let partners = queries.iter().enumerate().map(partners).collect();
         Self { partners, cosines, items: items.len(), dimension }
+    }
+
+    /// As [`new`](Self::new), from the labels of queries and items. A pair that is not decided at the finest level is
+    /// neither positive nor negative.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn from_labels(
+        queries: &Labels,
+        items: &Labels,
+        own: Option<usize>,
+        cosines: Vec<f64>,
+        dimension: usize,
+    ) -> Self {
+        let finest = items.levels();
+        let all = Self::new(&queries.column(finest), &items.column(finest), own, cosines, dimension);
+        if queries.are_known() && items.are_known() {
+            return all;
+        }
+        let partners = |query: usize| {
+            let others = (0..items.len()).filter(|&item| own.is_none_or(|own| own + query != item));
+            let share = |item: usize| shared_interval(queries.row(query), items.row(item)).share(finest);
+            let decided = others.filter_map(|item| Some((item, share(item)?)));
+            let (positives, negatives): (Vec<_>, Vec<_>) = decided.partition(|(_, same)| *same);
+            let [positives, negatives] =
+                [positives, negatives].map(|side| side.into_iter().map(|(item, _)| item).collect());
+            Partners { positives, negatives }
+        };
+        Self { partners: (0..queries.len()).map(partners).collect(), ..all }
     }
 
     /// Each query with all its positives and negatives.

@@ -51,10 +51,16 @@ pub struct BatchLoss {
 /// The places of the items of one query, and the relevance of each place.
 #[derive(Default)]
 pub struct Places {
-    /// The place of each item, below the number of relevances. Items of a higher place belong above it.
+    /// The place of each item, below the number of relevances, or [`LEFT_OUT`](Self::LEFT_OUT). Items of a higher place
+    /// belong above it.
     pub of_items: Vec<u32>,
     /// The relevance of each place, finite and at least 0. Items of a relevance above 0 are ranked.
     pub relevances: Vec<f64>,
+}
+
+impl Places {
+    /// The place of an item that the query does not rank.
+    pub const LEFT_OUT: u32 = u32::MAX;
 }
 
 /// The memory of one thread.
@@ -98,8 +104,15 @@ impl SmoothRanks {
     fn query_of_batch<S: Score>(&self, thread: &mut Thread, scores: &[S], gradient: &mut [S]) -> Option<f64> {
         let Thread { places, scores: numbers, descent, memory } = thread;
         assert_eq!(places.of_items.len(), scores.len(), "one place for each item");
+        let left_out: Vec<bool> = if places.of_items.contains(&Places::LEFT_OUT) {
+            places.of_items.iter().map(|&place| place == Places::LEFT_OUT).collect()
+        } else {
+            Vec::new()
+        };
+        let is_ranked = |item: usize| left_out.get(item) != Some(&true);
+        places.of_items.retain(|&place| place != Places::LEFT_OUT);
         numbers.clear();
-        numbers.extend(scores.iter().map(|score| score.to_f64()));
+        numbers.extend((0..scores.len()).filter(|&item| is_ranked(item)).map(|item| scores[item].to_f64()));
         let items =
             ScoredPlaces { scores: numbers, places: &places.of_items, relevances: &places.relevances };
         let Some(values) = self.value.item_values(&items) else {
@@ -111,10 +124,14 @@ impl SmoothRanks {
             return Some(f64::NAN);
         }
         descent.clear();
-        descent.resize(scores.len(), 0.0);
+        descent.resize(numbers.len(), 0.0);
         let path = self.path(&items, S::SINGLE);
         let value = in_vectors(self, path, memory, items, &values, descent);
-        gradient.iter_mut().zip(descent).for_each(|(gradient, slope)| *gradient = S::from_f64(*slope));
+        let mut slopes = descent.iter();
+        for (item, gradient) in gradient.iter_mut().enumerate() {
+            let slope = if is_ranked(item) { slopes.next() } else { None };
+            *gradient = S::from_f64(slope.copied().unwrap_or(0.0));
+        }
         Some(1.0 - value)
     }
 }
