@@ -163,6 +163,21 @@ impl Taxonomy {
         &self.classes[level - 1][class as usize]
     }
 
+    /// The names of the known classes of a label row, coarse → fine.
+    pub fn path_names(&self, row: &[u32]) -> Vec<&str> {
+        (1..).zip(&row[..known_levels(row)]).map(|(level, &class)| self.class_name(level, class)).collect()
+    }
+
+    /// The name of the finest known class of a label row, with the level below it if that is unknown:
+    /// `Owls (species unknown)`.
+    pub fn finest_name(&self, row: &[u32]) -> String {
+        let name = self.path_names(row).last().copied().unwrap_or_default();
+        match self.levels.get(known_levels(row)) {
+            Some(level) => format!("{name} ({level} unknown)"),
+            None => name.to_owned(),
+        }
+    }
+
     /// The class one level up, or `None` at level 1.
     pub fn parent(&self, level: usize, class: u32) -> Option<u32> {
         self.parents[level - 1].get(class as usize).copied()

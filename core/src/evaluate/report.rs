@@ -190,7 +190,8 @@ pub struct Report {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Means {
-    /// The number of queries with a positive at this level or, for metrics over all levels, at any level.
+    /// The number of queries with a positive at this level or, for metrics over all levels, at any level, and with a known
+    /// label there.
     pub queries: usize,
     /// The number of queries of each mean that has fewer. H-AP has fewer, for example, when the weights give all
     /// positives of a query the relevance 0.
@@ -262,7 +263,8 @@ impl Means {
 
     /// The means over rows of scores at a level, 1 … L, or over all levels for level 0.
     fn new(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
-        let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
+        let is_known = |row: &QueryScores| row.open.get(level).is_none_or(|open| open.known);
+        let queries = rows.iter().filter(|row| row.closest >= level.max(1) && is_known(row)).count();
         let metrics: Vec<Metric> =
             config.metrics.iter().copied().filter(|metric| metric.entry().per_level == (level > 0)).collect();
         let open = OpenMeans::new(rows, level, &metrics);

@@ -55,6 +55,9 @@ pub struct SearchArgs {
     pub device: DeviceName,
 }
 
+/// What stands for an unknown label in a table.
+const UNKNOWN_NAME: &str = "–";
+
 /// Columns of characters that a picture takes.
 const COLUMNS: u32 = 24;
 
@@ -89,7 +92,8 @@ pub fn run(args: &SearchArgs) -> Result<()> {
     let path = |item: usize| path_of(&bundle.manifest, &labels, item);
     if args.json {
         let item = |hit: &akin_core::search::Hit| -> Value {
-            json!({ "item": hit.item, "score": hit.score, "labels": path(hit.item) })
+            let labels = contents.taxonomy.path_names(labels.row(hit.item));
+            json!({ "item": hit.item, "score": hit.score, "labels": labels })
         };
         let items: Vec<Value> = hits.iter().map(item).collect();
         let all = json!({
@@ -136,8 +140,10 @@ pub fn run(args: &SearchArgs) -> Result<()> {
 /// The labels of an item, coarse → fine.
 fn path_of(manifest: &Manifest, labels: &Labels, item: usize) -> Vec<String> {
     let taxonomy = &manifest.contents().taxonomy;
-    let name = |(level, &class): (usize, &u32)| taxonomy.class_name(level, class).to_owned();
-    (1..).zip(labels.row(item)).map(name).collect()
+    let mut path: Vec<String> =
+        taxonomy.path_names(labels.row(item)).into_iter().map(str::to_owned).collect();
+    path.resize(taxonomy.depth(), UNKNOWN_NAME.to_owned());
+    path
 }
 
 /// The image to search with.

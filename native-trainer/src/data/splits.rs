@@ -1,10 +1,10 @@
 //! The splits of a data set: as its files say, or with classes held out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use akin_base::problem::problem;
 use akin_base::quantities::{count, counted};
-use akin_core::taxonomy::{Labels, Taxonomy};
+use akin_core::taxonomy::{Labels, Taxonomy, known_levels};
 use anyhow::{Context, Result};
 use rand::seq::SliceRandom;
 
@@ -84,16 +84,21 @@ impl Splits {
 /// Holds out a share of the finest classes of the items `among`. Returns for every item whether its
 /// class is held out.
 ///
+/// Images of one path whose finest class is unknown are held out together, as if they were a class: their hidden classes may
+/// be among those that are trained on, or held out.
+///
 /// The classes are shuffled and then sorted by parent, and every n-th is taken, so that each parent
 /// gives about the same share.
 fn hold_out(taxonomy: &Taxonomy, labels: &Labels, among: &[usize], share: f64, seed: u64) -> Vec<bool> {
-    let level = taxonomy.depth();
     let taken = |position: usize| (position as f64 * share).floor();
-    let mut held_out = vec![false; taxonomy.class_count(level)];
-    for (position, class) in shuffled_classes(taxonomy, labels, among, seed).into_iter().enumerate() {
-        held_out[class as usize] = taken(position + 1) > taken(position);
-    }
-    labels.column(level).into_iter().map(|class| held_out[class as usize]).collect()
+    let classes = shuffled_classes(taxonomy, labels, among, seed);
+    let held_out: HashSet<&[u32]> = classes
+        .into_iter()
+        .enumerate()
+        .filter(|&(position, _)| taken(position + 1) > taken(position))
+        .map(|(_, class)| class)
+        .collect();
+    (0..labels.len()).map(|item| held_out.contains(labels.row(item))).collect()
 }
 
 /// Divides the finest classes of the items `among` into folds. Returns for every item the fold of its class, from 1; none
@@ -111,7 +116,7 @@ fn draw_folds(
 ) -> Result<Vec<Option<usize>>> {
     let level = taxonomy.depth();
     let classes = shuffled_classes(taxonomy, labels, among, seed);
-    if classes.len() < folds {
+    if classes.iter().filter(|path| known_levels(path) == level).count() < folds {
         return Err(problem(
             format!(
                 "the training split has {} of {}, which is too few for {} folds",
@@ -122,35 +127,25 @@ fn draw_folds(
             "use fewer folds: each holds out classes of its own",
         ));
     }
-    let mut fold = vec![None; taxonomy.class_count(level)];
-    for (position, class) in classes.into_iter().enumerate() {
-        fold[class as usize] = Some(position % folds + 1);
-    }
-    Ok(labels.column(level).into_iter().map(|class| fold[class as usize]).collect())
+    let folds = (1..=folds).cycle();
+    let fold: HashMap<&[u32], usize> = classes.into_iter().zip(folds).collect();
+    Ok((0..labels.len()).map(|item| fold.get(labels.row(item)).copied()).collect())
 }
 
-/// The finest classes of the items `among`, shuffled and then sorted by parent.
-fn shuffled_classes(taxonomy: &Taxonomy, labels: &Labels, among: &[usize], seed: u64) -> Vec<u32> {
-    let finest = labels.column(taxonomy.depth());
-    let mut classes: Vec<u32> = among.iter().map(|&item| finest[item]).collect();
-    classes.sort_unstable();
+/// The label paths of the items `among`, one for each finest class, shuffled and then sorted by parent.
+fn shuffled_classes<'a>(
+    taxonomy: &Taxonomy,
+    labels: &'a Labels,
+    among: &[usize],
+    seed: u64,
+) -> Vec<&'a [u32]> {
+    let depth = taxonomy.depth();
+    let mut classes: Vec<&[u32]> = among.iter().map(|&item| labels.row(item)).collect();
+    classes.sort_unstable_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
     classes.dedup();
     classes.shuffle(&mut akin_core::random::stream(seed, "splits", &[]));
-    classes.sort_by_key(|&class| ancestors(taxonomy, class));
+    classes.sort_by_key(|path| &path[..depth - 1]);
     classes
-}
-
-/// The ancestors of a finest class, coarse → fine.
-fn ancestors(taxonomy: &Taxonomy, class: u32) -> Vec<u32> {
-    let mut path = Vec::new();
-    let mut child = class;
-    for level in (1..=taxonomy.depth()).rev() {
-        if let Some(parent) = taxonomy.parent(level, child) {
-            path.insert(0, parent);
-            child = parent;
-        }
-    }
-    path
 }
 
 /// The classes whose queries leave each item out of their rankings.

@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::projection::{Method, Projection, project};
 
-/// The mean embeddings of the finest classes that have an item.
+/// The mean embeddings of the finest classes that have an item. Items of unknown finest class have no part in them.
 pub struct ClassMeans {
     /// [C, d].
     pub embeddings: Embeddings,
@@ -30,7 +30,7 @@ impl ClassMeans {
         let dimension = embeddings.dimension();
         // Paths sort as the tree does.
         let mut sums: BTreeMap<&[u32], (Vec<f32>, f32)> = BTreeMap::new();
-        for item in 0..labels.len() {
+        for item in (0..labels.len()).filter(|&item| labels.known(item) == labels.levels()) {
             let (sum, count) = sums.entry(labels.row(item)).or_insert_with(|| (vec![0.0; dimension], 0.0));
             sum.iter_mut().zip(embeddings.row(item)).for_each(|(sum, x)| *sum += x);
             *count += 1.0;

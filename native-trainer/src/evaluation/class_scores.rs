@@ -7,7 +7,7 @@ use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Labelled, QueryScores};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{Labels, shared_level};
+use akin_core::taxonomy::{Labels, UNKNOWN, shared_level};
 use anyhow::Result;
 use rayon::prelude::*;
 
@@ -42,37 +42,41 @@ pub fn class_scores(
     paths.dedup();
     (1..=labels.levels())
         .filter_map(|level| {
-            let mut classes: Vec<u32> = paths.iter().map(|path| path[level - 1]).collect();
+            let mut classes: Vec<u32> =
+                paths.iter().map(|path| path[level - 1]).filter(|&class| class != UNKNOWN).collect();
             classes.dedup();
             (classes.len() <= MOST_CLASSES).then_some((level, classes))
         })
         .map(|(level, classes)| {
             let places: BTreeMap<u32, usize> =
                 classes.iter().enumerate().map(|(place, &class)| (class, place)).collect();
-            let place_of: Vec<usize> = labels.column(level).iter().map(|class| places[class]).collect();
+            let place_of: Vec<Option<usize>> =
+                labels.column(level).iter().map(|class| places.get(class).copied()).collect();
             let scores = mean_scores(&gallery, embeddings, &place_of, classes.len())?;
             Ok(ClassScores { level, classes, scores })
         })
         .collect()
 }
 
-/// [C, C], from the class of each item, 0 … C − 1.
+/// [C, C], from the class of each item, 0 … C − 1, if it is known.
 fn mean_scores(
     gallery: &Gallery,
     embeddings: &Embeddings,
-    place_of: &[usize],
+    place_of: &[Option<usize>],
     count: usize,
 ) -> Result<Vec<f32>> {
     let mut sizes = vec![0usize; count];
-    for &place in place_of {
+    for &place in place_of.iter().flatten() {
         sizes[place] += 1;
     }
     // Per item, the sum of its scores to the items of each class but itself.
     let sums_of = |item: usize| -> akin_core::Result<Vec<f64>> {
         let mut sums = vec![0.0; count];
         let scores = gallery.scores(embeddings.row(item))?;
-        for (other, (&score, &place)) in scores.iter().zip(place_of).enumerate() {
-            if other != item || sizes[place] == 1 {
+        for (other, (&score, place)) in scores.iter().zip(place_of).enumerate() {
+            if let Some(place) = *place
+                && (other != item || sizes[place] == 1)
+            {
                 sums[place] += f64::from(score);
             }
         }
@@ -80,11 +84,12 @@ fn mean_scores(
     };
     let mut totals = vec![0.0; count * count];
     // In blocks, so that the sums of all items are never in memory at once.
-    let items: Vec<usize> = (0..place_of.len()).collect();
+    let items: Vec<(usize, usize)> =
+        place_of.iter().enumerate().filter_map(|(item, place)| Some((item, (*place)?))).collect();
     for block in items.chunks(256) {
-        let rows: akin_core::Result<Vec<_>> = block.par_iter().map(|&item| sums_of(item)).collect();
-        for (&item, sums) in block.iter().zip(rows?) {
-            let row = &mut totals[place_of[item] * count..][..count];
+        let rows: akin_core::Result<Vec<_>> = block.par_iter().map(|&(item, _)| sums_of(item)).collect();
+        for (&(_, place), sums) in block.iter().zip(rows?) {
+            let row = &mut totals[place * count..][..count];
             row.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
         }
     }

@@ -128,6 +128,7 @@ fn combined(reports: Vec<Report>, average: DymlRow, sets: LabelSets) -> Report {
         queries,
         overall: Means {
             queries,
+            open: None,
             fewer: Default::default(),
             scores: average.scores,
             interval: average.interval,

@@ -54,9 +54,51 @@ pub fn report_text(report: &Report) -> String {
             count(gap.batch)
         ));
     }
+    parts.extend(unknown_text(report));
     parts.extend(hyperbolicity_text(report));
     parts.push(measurement(report));
     parts.join("\n\n")
+}
+
+/// What unknown labels leave open: the queries and pairs that are left out, and the bounds of each mean.
+pub fn unknown_text(report: &Report) -> Option<String> {
+    let names = report.levels.iter().map(|level| level.name.as_str());
+    let places: Vec<(&str, &Means)> = names
+        .zip(report.levels.iter().map(|level| &level.means))
+        .chain([("all levels", &report.overall)])
+        .collect();
+    let all = |metric: &&Metric| {
+        let trivial =
+            [0.0, if metric.entry().unit == Unit::Levels { report.levels.len() as f64 } else { 1.0 }];
+        let bounds = places.iter().filter_map(|(_, means)| means.open.as_ref()?.bounds.get(*metric));
+        bounds.into_iter().any(|bounds| *bounds != trivial)
+    };
+    let metrics: Vec<Metric> = report.config.metrics.iter().filter(all).copied().collect();
+    let labels: Vec<String> = metrics.iter().map(|metric| format!("{} within", metric.label())).collect();
+    let header: Vec<&str> = ["unknown labels", "queries left out", "pairs left out"]
+        .into_iter()
+        .chain(labels.iter().map(String::as_str))
+        .collect();
+    let row = |&(name, means): &(&str, &Means)| -> Option<Vec<String>> {
+        let open = means.open.as_ref()?;
+        let cell = |metric: &Metric| {
+            let bounds = open.bounds.get(metric);
+            bounds.map_or_else(String::new, |bounds| {
+                let [low, high] = bounds.map(|bound| number(metric.entry().unit, bound));
+                format!("{low} … {high}")
+            })
+        };
+        let counts = [name.to_owned(), count(open.unknown_queries), count(open.left_out as usize)];
+        Some(counts.into_iter().chain(metrics.iter().map(cell)).collect())
+    };
+    let rows: Vec<Vec<String>> = places.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| {
+        format!(
+            "{}\n\nThe scores are estimates, which assume that labels are missing at random. Whatever the unknown labels \
+             are, each score is within its bounds.",
+            align_numbers(&header, &rows)
+        )
+    })
 }
 
 /// The δ-hyperbolicity of the ranked items in a sentence, if it was measured.

@@ -206,9 +206,8 @@ fn first_batch(
 /// The name of the finest class of an item, and that of the class above it.
 fn captions(dataset: &Dataset, item: usize) -> [String; 2] {
     let row = dataset.labels.row(item);
-    let name = |level: usize| dataset.taxonomy.class_name(level, row[level - 1]).to_owned();
-    let finest = row.len();
-    [name(finest), if finest > 1 { name(finest - 1) } else { String::new() }]
+    let above = dataset.taxonomy.path_names(row).into_iter().rev().nth(1).unwrap_or_default();
+    [dataset.taxonomy.finest_name(row), above.to_owned()]
 }
 
 fn describe_data(config: &Config, dataset: &Dataset) -> String {

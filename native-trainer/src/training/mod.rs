@@ -45,7 +45,7 @@ use akin_core::encoder::{Encoder, Precision};
 use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
 use akin_core::losses::{Draws, Loss, LossContext, Objective};
-use akin_core::taxonomy::Labels;
+use akin_core::taxonomy::{Labels, UNKNOWN};
 use anyhow::{Context, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::json;
@@ -840,7 +840,7 @@ impl<'a> Training<'a> {
 }
 
 /// The same labels with other class ids: at every level the classes of the items `first` are numbered
-/// from 0 without a gap, and the other classes come after them. Proxies have these numbers.
+/// from 0 without a gap, and the other classes come after them. Proxies have these numbers. What is unknown stays so.
 fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
     let levels = labels.levels();
     let first = labels.select(first);
@@ -850,12 +850,12 @@ fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
         let [mut classes, mut others] = [first.column(level), labels.column(level)];
         classes.sort_unstable();
         others.sort_unstable();
-        for class in classes.into_iter().chain(others) {
+        for class in classes.into_iter().chain(others).filter(|&class| class != UNKNOWN) {
             let next = number.len() as u32;
             number.entry(class).or_insert(next);
         }
         for id in ids[level - 1..].iter_mut().step_by(levels) {
-            *id = number[id];
+            *id = number.get(id).copied().unwrap_or(UNKNOWN);
         }
     }
     Labels::new(levels, ids).expect("the shape is that of the labels given")
@@ -873,5 +873,7 @@ mod tests {
         assert_eq!(numbered.select(&[1, 3]).ids(), [0, 1, 1, 0]);
         assert_eq!(numbered.ids(), [2, 2, 0, 1, 2, 3, 1, 0, 0, 4]);
         assert_eq!(numbered.select(&[1, 3]).classes().ids(), [1, 0, 0, 1]);
+        let labels = Labels::new(2, vec![0, UNKNOWN, 2, 4, 1, UNKNOWN]).unwrap();
+        assert_eq!(number_classes(&labels, &[1, 2]).ids(), [2, UNKNOWN, 1, 0, 0, UNKNOWN]);
     }
 }

@@ -13,6 +13,8 @@
 //!   repeatedly, so that each of its images is in the batch ⌊K / size⌋ times or once more.
 //! - Above the finest level, the K images of a class are spread over its children: two children differ by at most one
 //!   image, unless one of them has no more. The images of a child are spread over its children in the same way.
+//! - The images of one genus whose species is unknown are drawn as one class, as if they were of one species. Losses
+//!   leave out what is not decided between them, and use the rest.
 //!
 //! **`class_pairs`**: HAPPIER's sampler of hard pairs (the published code for Stanford Online Products).
 //!

@@ -11,7 +11,7 @@ use akin_core::evaluate::Labelled;
 use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit};
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{Labels, Taxonomy, shared_level};
+use akin_core::taxonomy::{Labels, Taxonomy, UNKNOWN, shared_level};
 use akin_figures::bars::bars;
 use akin_figures::heat_map::{HeatMap, heat_map};
 use akin_figures::lines::{Axis, Line, lines};
@@ -81,8 +81,7 @@ impl Evaluated {
 
     /// The finest class of an item.
     fn class_name(&self, item: usize) -> String {
-        let depth = self.depth();
-        self.taxonomy().class_name(depth, self.dataset.labels.row(item)[depth - 1]).to_owned()
+        self.taxonomy().finest_name(self.dataset.labels.row(item))
     }
 
     fn shared(&self, a: usize, b: usize) -> usize {
@@ -92,10 +91,9 @@ impl Evaluated {
     /// The images that it is tested on, with their labels: first the queries, then the gallery.
     pub fn tested(&self) -> Vec<String> {
         let describe = |&item: &usize| {
-            let labels = (1..).zip(self.dataset.labels.row(item));
-            let labels = labels.map(|(level, &class)| self.taxonomy().class_name(level, class));
+            let labels = self.taxonomy().path_names(self.dataset.labels.row(item));
             let path = self.dataset.paths[item].file_name().unwrap_or_default().to_string_lossy();
-            format!("{path} {}", labels.collect::<Vec<_>>().join("/"))
+            format!("{path} {}", labels.join("/"))
         };
         let [mut queries, mut gallery] = [&self.evaluation.queries.items, self.gallery_items()]
             .map(|items| items.iter().map(describe).collect::<Vec<_>>());
@@ -393,7 +391,8 @@ fn confusions(run: &Evaluated, figures: &mut Vec<Figure>) {
             queries.iter().chain(run.gallery_items()).map(|&item| &labels.row(item)[..level]).collect();
         paths.sort_unstable();
         paths.dedup();
-        let classes: Vec<u32> = paths.iter().map(|path| path[level - 1]).collect();
+        let classes: Vec<u32> =
+            paths.iter().map(|path| path[level - 1]).filter(|&class| class != UNKNOWN).collect();
         if !(2..=MOST_CLASSES).contains(&classes.len()) {
             continue;
         }
@@ -402,8 +401,9 @@ fn confusions(run: &Evaluated, figures: &mut Vec<Figure>) {
         let count = classes.len();
         let mut values = vec![0.0; count * count];
         for (&query, results) in queries.iter().zip(&run.results) {
-            if let Some((first, _)) = results.first() {
-                values[place[&class_of(query)] * count + place[&class_of(*first)]] += 1.0;
+            let Some((first, _)) = results.first() else { continue };
+            if let [Some(row), Some(column)] = [query, *first].map(|item| place.get(&class_of(item))) {
+                values[row * count + column] += 1.0;
             }
         }
         for row in values.chunks_mut(count) {
@@ -489,7 +489,7 @@ fn maps(run: &Evaluated, progress: Progress, figures: &mut Vec<Figure>) -> Resul
             .map(|(row, &place)| Point {
                 place,
                 group: group[row],
-                name: run.taxonomy().class_name(depth, labels.row(row)[depth - 1]).to_owned(),
+                name: run.taxonomy().finest_name(labels.row(row)),
             })
             .collect();
         let picture = map(&PointMap { points: &points, groups: &names, names: true, disk: None });

@@ -7,7 +7,7 @@ use akin_core::metrics::Metric;
 use akin_figures::Figure;
 use anyhow::Result;
 
-use crate::evaluation::report::{hyperbolicity_text, measurement, with_interval};
+use crate::evaluation::report::{hyperbolicity_text, measurement, unknown_text, with_interval};
 
 /// The parts of a report.
 pub struct Page {
@@ -181,6 +181,13 @@ fn results(runs: &[RunPart]) -> String {
         if let Some(text) = hyperbolicity_text(&run.report) {
             let name = if runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
             html += &format!("<p>{}{}.</p>\n", escape(&name), escape(&text));
+        }
+    }
+    for run in runs {
+        if let Some(text) = unknown_text(&run.report) {
+            let name =
+                if runs.len() == 1 { String::new() } else { format!("<p>{}</p>\n", escape(&run.name)) };
+            html += &format!("{name}<pre>{}</pre>\n", escape(&text));
         }
     }
     let shared = runs.iter().all(|run| measurement(&run.report) == measurement(&first.report));

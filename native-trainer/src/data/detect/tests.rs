@@ -125,7 +125,9 @@ fn a_tree_of_uneven_depth_has_unknown_classes() {
         tree(&["a/x/1.jpg", "a/y/1.jpg", "a/Unknown/1.jpg", "b/z/1.jpg", "b/z/2.jpg", "b/b sp./1.jpg"]);
     let layout = found(&photos);
     assert_eq!(text(&layout, "unknown_words").as_deref(), Some(r#"["unknown", "sp."]"#));
-    assert_eq!(reads(&layout).labels.known_counts(), [6, 4]);
+    let (data, split) = (layout.data.try_into().unwrap(), layout.split.try_into().unwrap());
+    let dataset = Dataset::read(&Selection { data, split, seed: 0 }).unwrap();
+    assert_eq!(dataset.labels.known_counts(), [6, 4]);
 }
 
 #[test]

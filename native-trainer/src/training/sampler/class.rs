@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use akin_core::taxonomy::Labels;
+use akin_core::taxonomy::{Labels, UNKNOWN};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -23,11 +23,17 @@ enum Content {
 }
 
 impl Class {
-    /// The classes of a level, 1 … L, that some items have, in the order of their ids.
+    /// The classes of a level, 1 … L, that some items have, in the order of their ids. Items whose class is unknown there
+    /// are drawn as one class for each path that is known, after the others.
     pub(super) fn at_level(items: &[usize], labels: &Labels, level: usize) -> Vec<Self> {
-        let mut by_class = BTreeMap::<u32, Vec<usize>>::new();
+        let mut by_class = BTreeMap::<(u32, Option<&[u32]>), Vec<usize>>::new();
         for &item in items {
-            by_class.entry(labels.row(item)[level - 1]).or_default().push(item);
+            let row = labels.row(item);
+            let class = match row[level - 1] {
+                UNKNOWN => (UNKNOWN, Some(&row[..level - 1])),
+                class => (class, None),
+            };
+            by_class.entry(class).or_default().push(item);
         }
         let class = |items: Vec<usize>| Self {
             images: items.len(),
