@@ -6,6 +6,7 @@
 
 pub mod csv_file;
 pub mod embedding_file;
+pub mod embedding_output;
 pub mod mat;
 pub mod matrix;
 pub mod npy;
