@@ -152,7 +152,7 @@ fn a_published_row_is_measured_from_the_files_alone() {
 }
 
 fn read_npy(path: &Path) -> Vec<Vec<f64>> {
-    let matrix = Matrix::open(path).unwrap();
+    let matrix = Matrix::open(path, false).unwrap();
     let mut values = vec![0.0; matrix.rows() * matrix.dimension()];
     matrix.read(0, &mut values).unwrap();
     values.chunks(matrix.dimension()).map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect()

@@ -1,6 +1,7 @@
-//! A CSV file with a header, read row by row.
+//! A CSV file with a header, read row by row. Its cells are separated by commas, semicolons or tabs, which its header shows;
+//! a mark of the byte order before it does not count.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use akin_base::files::InputFile;
@@ -11,6 +12,24 @@ use sha2::{Digest, Sha256};
 
 /// More columns than this are not listed in a message.
 const FEW_COLUMNS: usize = 24;
+
+/// The bytes in which the header ends whose separators are counted.
+pub(crate) const FIRST: usize = 1 << 16;
+
+/// What separates the cells: of comma, semicolon and tab the one that is most often in the first line, outside of double
+/// quotes.
+pub(crate) fn separator(first: &[u8]) -> u8 {
+    const MARKS: [u8; 3] = *b",;\t";
+    let (mut counts, mut quoted) = ([0; 3], false);
+    for &byte in first.iter().take_while(|&&byte| byte != b'\n') {
+        quoted ^= byte == b'"';
+        if let (false, Some(mark)) = (quoted, MARKS.iter().position(|&mark| mark == byte)) {
+            counts[mark] += 1;
+        }
+    }
+    // The first of equal counts.
+    (0..MARKS.len()).rev().max_by_key(|&mark| counts[mark]).map_or(b',', |mark| MARKS[mark])
+}
 
 /// A file, and the SHA-256 of what was read of it.
 struct Digesting {
@@ -57,9 +76,15 @@ impl CsvFile {
     /// # Errors
     ///
     /// An empty file; a header that is not UTF-8, or cannot be read.
-    pub fn from_reader(file: &Path, bytes: Box<dyn Read>) -> Result<Self> {
+    pub fn from_reader(file: &Path, mut bytes: Box<dyn Read>) -> Result<Self> {
+        let mut first = Vec::new();
+        let cannot = || format!("{} cannot be read", file.display());
+        bytes.by_ref().take(FIRST as u64).read_to_end(&mut first).advise(cannot, "check the file")?;
+        let separator = separator(&first);
+        let bytes = Box::new(Cursor::new(first).chain(bytes));
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::Headers)
+            .delimiter(separator)
             .from_reader(Digesting { file: bytes, digest: Sha256::new() });
         let header = reader.headers().advise(
             || format!("{} cannot be read", file.display()),
@@ -93,15 +118,6 @@ impl CsvFile {
             ));
         }
         self.header.iter().position(|column| column == name).ok_or_else(|| {
-            let separator = [';', '\t']
-                .into_iter()
-                .find(|&other| self.header.len() == 1 && self.header[0].contains(other));
-            if let Some(separator) = separator {
-                return problem(
-                    format!("{} separates its columns by {separator:?}", self.file.display()),
-                    "save it with commas between the columns",
-                );
-            }
             let suggestion = did_you_mean(name, &self.header);
             let columns: Vec<&str> = self.header.iter().collect();
             problem(

@@ -3,77 +3,35 @@
 //! A file has the magic bytes `\x93NUMPY`, a version, the length of the header, the header (a Python dict such as
 //! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`), and the numbers.
 
-use std::fmt::Debug;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
 use akin_base::files::{InputFile, write_atomic};
 use akin_base::problem::{Advise, problem};
-use akin_core::embeddings::Rows;
-use akin_core::{Error, Kind};
 use anyhow::{Context, Result, bail};
-use half::f16;
-use sha2::{Digest, Sha256};
 
-const MAGIC: &[u8] = b"\x93NUMPY";
-const SAVE_AGAIN: &str = "save it with numpy.save(path, numpy.ascontiguousarray(array, dtype='float32'))";
+pub use crate::matrix::Matrix;
+use crate::matrix::{Array, Layout, NumberType};
 
-/// A matrix of float16, float32 or float64 in C order, whose rows are read by position. float64 is rounded to float32.
-/// Memory holds only the rows that are asked for.
-#[derive(Debug)]
-pub struct Matrix<F = InputFile> {
-    path: PathBuf,
-    file: Mutex<F>,
-    /// Where the numbers begin.
-    start: u64,
-    /// Of a number, in bytes.
-    width: usize,
-    big_endian: bool,
-    rows: usize,
-    columns: usize,
-}
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
+const SAVE_AGAIN: &str = "save it with numpy.save(path, array.astype('float32'))";
+
+/// The bytes of the longest header. NumPy's own headers are shorter than 200 bytes.
+const LONGEST_HEADER: u64 = 1 << 16;
+
+/// The most numbers of an array beside the embeddings, such as a scale for each item.
+const LONGEST_ARRAY: usize = 1 << 28;
 
 impl Matrix {
-    /// Opens a file and reads its header.
+    /// Opens a file and reads its header. `packed` says that its bytes are eight bits each.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, is damaged, or holds another type, shape or order.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// A file that cannot be read, is damaged, or holds another type or shape.
+    pub fn open(path: &Path, packed: bool) -> Result<Self> {
         let file = InputFile::open(path)
             .advise(|| format!("{} cannot be read", path.display()), "check the path")?;
-        Self::new(path, file).with_context(|| path.display().to_string())
-    }
-
-    /// SHA-256 of the whole file. `read` is called with numbers of bytes that are read.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read.
-    pub fn digest(&self, read: impl Fn(u64)) -> Result<[u8; 32]> {
-        let mut digest = Sha256::new();
-        let mut bytes = vec![0; 1 << 20];
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let cannot = || format!("{} cannot be read", self.path.display());
-        file.seek(SeekFrom::Start(0)).advise(cannot, "try again")?;
-        loop {
-            let length = file.read(&mut bytes).advise(cannot, "try again")?;
-            if length == 0 {
-                return Ok(digest.finalize().into());
-            }
-            digest.update(&bytes[..length]);
-            read(length as u64);
-        }
-    }
-
-    /// Checks that the file is as it was when it was opened.
-    ///
-    /// # Errors
-    ///
-    /// Its length or its time of modification is another.
-    pub fn check_unchanged(&self) -> Result<()> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).check_unchanged()
+        Self::new(path, file, packed).with_context(|| path.display().to_string())
     }
 }
 
@@ -83,33 +41,76 @@ impl<F: Read + Seek> Matrix<F> {
     /// # Errors
     ///
     /// As [`Matrix::open`].
-    pub fn new(path: &Path, mut file: F) -> Result<Self> {
-        let cannot = "the file cannot be read";
-        let all = file.seek(SeekFrom::End(0)).advise(|| cannot.into(), "try again")?;
-        file.seek(SeekFrom::Start(0)).advise(|| cannot.into(), "try again")?;
-        let (start, header) = read_header(&mut file, all)
-            .advise(|| cannot.into(), "try again")?
+    pub fn new(path: &Path, mut file: F, packed: bool) -> Result<Self> {
+        let all = file.seek(SeekFrom::End(0)).advise(|| "the file cannot be read".into(), "try again")?;
+        let layout = Header::read(&mut file, 0, all)?.layout(packed)?;
+        Ok(Self::at(path, file, layout))
+    }
+}
+
+/// What a file says of its array.
+pub(crate) struct Header {
+    start: u64,
+    /// The bytes after the header.
+    follow: u64,
+    text: String,
+}
+
+impl Header {
+    /// Reads the header of the array in the bytes from `start` to `end` of a file.
+    pub(crate) fn read(file: &mut (impl Read + Seek), start: u64, end: u64) -> Result<Self> {
+        let cannot = || "the file cannot be read".to_owned();
+        file.seek(SeekFrom::Start(start)).advise(cannot, "try again")?;
+        let (length, text) = read_header(file, end - start)
+            .advise(cannot, "try again")?
             .ok_or_else(|| problem("this is not a .npy file, or its header is truncated", SAVE_AGAIN))?;
-        let descr = field(&header, "descr").unwrap_or_default().trim_matches(['\'', '"']);
-        let width = match descr.trim_start_matches(['<', '>', '=']) {
-            "f2" => 2,
-            "f4" => 4,
-            "f8" => 8,
+        Ok(Self { start: start + length, follow: end - start - length, text })
+    }
+
+    /// The type of the numbers, and whether the highest byte is the first.
+    fn numbers(&self, packed: bool) -> Result<(NumberType, bool)> {
+        let descr = field(&self.text, "descr").unwrap_or_default().trim_matches(['\'', '"']);
+        let numbers = match descr.trim_start_matches(['<', '>', '=', '|']) {
+            "f2" => NumberType::Float16,
+            "f4" => NumberType::Float32,
+            "f8" => NumberType::Float64,
+            // NumPy has no bfloat16. That of ml_dtypes, which JAX and TensorFlow use, is saved as two bytes.
+            "V2" => NumberType::BFloat16,
+            "i1" => NumberType::Int8,
+            "b1" => NumberType::Bool,
+            "u1" if packed => NumberType::Bits,
+            "u1" => {
+                return Err(problem(
+                    "the numbers are bytes without a sign (uint8), which are bits of a code, eight in a byte",
+                    "add `--similarity hamming` for packed bits; save other numbers as float32 or int8",
+                ));
+            }
             _ => {
                 return Err(problem(
-                    format!("the numbers have type {descr:?}, but float16, float32 or float64 is needed"),
+                    format!(
+                        "the numbers have type {descr:?}, but floats, int8, bool or packed bits are needed"
+                    ),
                     SAVE_AGAIN,
                 ));
             }
         };
-        if field(&header, "fortran_order") != Some("False") {
-            return Err(problem(
-                "the array is in Fortran order (column by column), but C order is needed",
-                SAVE_AGAIN,
-            ));
-        }
-        let shape = field(&header, "shape").unwrap_or_default();
-        let Some([rows, columns]) = two_sizes(shape) else {
+        Ok((numbers, descr.starts_with('>')))
+    }
+
+    fn shape(&self) -> &str {
+        field(&self.text, "shape").unwrap_or_default()
+    }
+
+    /// Whether the array is a matrix of numbers that can be embeddings.
+    pub(crate) fn is_matrix(&self) -> bool {
+        sizes(self.shape()).is_some_and(|sizes| sizes.len() == 2) && self.numbers(true).is_ok()
+    }
+
+    /// Where the numbers of a matrix are.
+    pub(crate) fn layout(&self, packed: bool) -> Result<Layout> {
+        let (numbers, big_endian) = self.numbers(packed)?;
+        let shape = self.shape();
+        let Some(&[rows, columns]) = sizes(shape).as_deref() else {
             return Err(problem(
                 format!("the array has shape {shape}, but shape (items, dimension) is needed"),
                 "save a two-dimensional array with one row per item",
@@ -121,80 +122,57 @@ impl<F: Read + Seek> Matrix<F> {
                 "save an array with one row of at least one number per item",
             ));
         }
-        let expected = rows.checked_mul(columns).and_then(|count| count.checked_mul(width));
-        if expected.map(|expected| expected as u64) != Some(all - start) {
+        let by_column = field(&self.text, "fortran_order") == Some("True");
+        let layout = Layout { start: self.start, numbers, big_endian, by_column, rows, columns };
+        if layout.bytes() != Some(self.follow) {
             return Err(problem(
                 format!(
-                    "the header describes {rows}×{columns} numbers of {width} bytes, but {} bytes follow",
-                    all - start
+                    "the header describes {rows}×{columns} numbers of {} bytes, but {} bytes follow",
+                    numbers.width(),
+                    self.follow
                 ),
                 "the file is truncated or damaged; save it again",
             ));
         }
-        let big_endian = descr.starts_with('>');
-        Ok(Self { path: path.to_owned(), file: Mutex::new(file), start, width, big_endian, rows, columns })
+        Ok(layout)
     }
 
-    /// The number of items, N.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The bytes of the file.
-    pub fn bytes(&self) -> u64 {
-        self.start + (self.rows * self.columns * self.width) as u64
-    }
-}
-
-impl<F: Read + Seek + Debug + Send> Rows for Matrix<F> {
-    fn len(&self) -> usize {
-        self.rows
-    }
-
-    fn dimension(&self) -> usize {
-        self.columns
-    }
-
-    fn read(&self, first: usize, rows: &mut [f32]) -> akin_core::Result<()> {
-        assert!(first * self.columns + rows.len() <= self.rows * self.columns, "rows of the file");
-        let mut bytes = vec![0; rows.len() * self.width];
-        let start = self.start + (first * self.columns * self.width) as u64;
-        let mut read = || -> io::Result<()> {
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.seek(SeekFrom::Start(start))?;
-            file.read_exact(&mut bytes)
+    /// Reads an array of floats of any shape that stands beside the embeddings.
+    pub(crate) fn array(&self, file: &mut (impl Read + Seek)) -> Result<Array> {
+        let (numbers, big_endian) = self.numbers(false)?;
+        let shape = sizes(self.shape()).unwrap_or_default();
+        let count = shape.iter().try_fold(1_usize, |count, &size| count.checked_mul(size));
+        let bytes = count.and_then(|count| count.checked_mul(numbers.width()));
+        let (Some(count), Some(bytes)) = (count, bytes) else {
+            return Err(problem("an array is larger than a file can be", SAVE_AGAIN));
         };
-        read().map_err(|error| {
-            Error::new(
-                Kind::Embeddings,
-                format!("{} cannot be read: {error}", self.path.display()),
-                "check that nothing changes the file while it is evaluated",
-            )
-        })?;
-        match self.width {
-            2 => decode(&bytes, rows, self.big_endian, |bytes| f16::from_le_bytes(bytes).to_f32()),
-            4 => decode(&bytes, rows, self.big_endian, f32::from_le_bytes),
-            _ => decode(&bytes, rows, self.big_endian, |bytes| f64::from_le_bytes(bytes) as f32),
-        }
-        Ok(())
+        read_array(file, self.start, (bytes, self.follow), (numbers, big_endian), (shape, count))
     }
 }
 
-/// Decodes numbers of WIDTH bytes.
-fn decode<const WIDTH: usize>(
-    bytes: &[u8],
-    numbers: &mut [f32],
-    big_endian: bool,
-    number: impl Fn([u8; WIDTH]) -> f32,
-) {
-    let (bytes, _) = bytes.as_chunks::<WIDTH>();
-    for (value, &bytes) in numbers.iter_mut().zip(bytes) {
-        let mut bytes = bytes;
-        if big_endian {
-            bytes.reverse();
-        }
-        *value = number(bytes);
+/// Reads an array at a place. `bytes` are those that it needs, and those that are there.
+pub(crate) fn read_array(
+    file: &mut (impl Read + Seek),
+    start: u64,
+    (bytes, there): (usize, u64),
+    (numbers, big_endian): (NumberType, bool),
+    (shape, count): (Vec<usize>, usize),
+) -> Result<Array> {
+    if bytes as u64 != there || count > LONGEST_ARRAY {
+        return Err(problem(
+            format!(
+                "an array of shape {shape:?} beside the embeddings needs {bytes} bytes, but {there} follow"
+            ),
+            "the file is truncated or damaged; save it again",
+        ));
     }
+    let cannot = || "the file cannot be read".to_owned();
+    file.seek(SeekFrom::Start(start)).advise(cannot, "try again")?;
+    let mut stored = Vec::new();
+    file.take(there).read_to_end(&mut stored).advise(cannot, "try again")?;
+    let mut values = vec![0.0; count];
+    numbers.decode(&stored, big_endian, &mut values);
+    Ok(Array { shape, values })
 }
 
 /// Where the numbers begin, and the text of the header; `None` if this is no such file. `all` is its length.
@@ -209,7 +187,7 @@ fn read_header(file: &mut impl Read, all: u64) -> io::Result<Option<(u64, String
     let size = if *version == 1 { 2 } else { 4 };
     let length = read(size)?.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
     let start = (MAGIC.len() + 2 + size) as u64 + length;
-    if start > all {
+    if start > all || length > LONGEST_HEADER {
         return Ok(None);
     }
     let header = read(length as usize)?;
@@ -224,10 +202,14 @@ fn field<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     Some(rest[..end].trim_end())
 }
 
-/// `(3, 2)` → [3, 2].
-fn two_sizes(shape: &str) -> Option<[usize; 2]> {
-    let (rows, columns) = shape.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
-    Some([rows.trim().parse().ok()?, columns.trim().parse().ok()?])
+/// `(3, 2)` → [3, 2]; `(3,)` → [3]; `()` → [].
+fn sizes(shape: &str) -> Option<Vec<usize>> {
+    let inside = shape.strip_prefix('(')?.strip_suffix(')')?.trim();
+    let inside = inside.strip_suffix(',').unwrap_or(inside);
+    if inside.is_empty() {
+        return Some(Vec::new());
+    }
+    inside.split(',').map(|size| size.trim().parse().ok()).collect()
 }
 
 /// Writes a row-major matrix as float32. The file is written completely or not at all.
@@ -238,7 +220,7 @@ pub fn write(path: &Path, values: &[f32], columns: usize) -> Result<()> {
     write_atomic(path, |file| write_to(file, values, columns))
 }
 
-fn write_to(file: &mut dyn Write, values: &[f32], columns: usize) -> io::Result<()> {
+pub(crate) fn write_to(file: &mut dyn Write, values: &[f32], columns: usize) -> io::Result<()> {
     let shape = (values.len() / columns, columns);
     let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape:?}, }}");
     // The numbers start at a multiple of 64 bytes. 10 bytes before `dict` and a line end after it are counted too.
@@ -252,8 +234,12 @@ fn write_to(file: &mut dyn Write, values: &[f32], columns: usize) -> io::Result<
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
     use std::fs;
     use std::io::Cursor;
+
+    use akin_core::embeddings::Rows;
+    use half::f16;
 
     use super::*;
 
@@ -263,7 +249,7 @@ mod tests {
     }
 
     fn parse(bytes: &[u8]) -> Result<Matrix<Cursor<&[u8]>>> {
-        Matrix::new(Path::new("e.npy"), Cursor::new(bytes))
+        Matrix::new(Path::new("e.npy"), Cursor::new(bytes), false)
     }
 
     fn numbers<F: Read + Seek + Debug + Send>(matrix: &Matrix<F>) -> Vec<f32> {
@@ -281,7 +267,7 @@ mod tests {
         let path = tempfile::tempdir().unwrap().keep().join("e.npy");
         let values = [0.5, -1.0, f32::MIN_POSITIVE, 3e30, 0.0, 7.0];
         write(&path, &values, 3).unwrap();
-        let matrix = Matrix::open(&path).unwrap();
+        let matrix = Matrix::open(&path, false).unwrap();
         assert_eq!((matrix.len(), matrix.dimension()), (2, 3));
         assert_eq!(numbers(&matrix), values);
         let mut second = [0.0; 3];
@@ -289,10 +275,7 @@ mod tests {
         assert_eq!(second, values[3..]);
         let bytes = fs::read(&path).unwrap();
         assert_eq!((bytes.len() - 24) % 64, 0);
-        assert_eq!(matrix.digest(|_| {}).unwrap(), *Sha256::digest(&bytes));
-        matrix.check_unchanged().unwrap();
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-        assert!(matrix.check_unchanged().unwrap_err().to_string().contains("changed"));
         assert!(matrix.read(1, &mut second).unwrap_err().message().contains("e.npy cannot be read"));
         fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
@@ -311,7 +294,7 @@ mod tests {
     fn wrong_types_orders_and_shapes_are_refused() {
         assert!(refusal(&file("<i8", "False", "(1, 1)", &[0; 8])).contains("\"<i8\""));
         assert!(refusal(&file("|O", "False", "(1, 1)", &[0; 8])).contains("\"|O\""));
-        assert!(refusal(&file("<f4", "True", "(1, 2)", &[0; 8])).contains("Fortran order"));
+        assert!(refusal(&file("|u1", "False", "(1, 2)", &[0; 2])).contains("uint8"));
         assert!(refusal(&file("<f4", "False", "(2,)", &[0; 8])).contains("shape (2,)"));
         assert!(refusal(&file("<f4", "False", "(1, 1, 2)", &[0; 8])).contains("shape (1, 1, 2)"));
     }

@@ -3,7 +3,8 @@
 //! A file holds groups of rows, a group holds a chunk for each column, and a chunk holds pages of cells. The footer says
 //! where the chunks are. Only one page of a column, and its dictionary, are in memory. The format is described at
 //! <https://parquet.apache.org/docs/file-format>. Of it, this reader has what tables of images and labels need: bytes,
-//! texts and whole numbers, which may be missing, in columns of their own or in a group of columns.
+//! texts and whole numbers, which may be missing, in columns of their own or in a group of columns; and embeddings as lists
+//! of one length.
 //!
 //! It is our own because a file may come from anyone. The crate `parquet` 60.1 panics on some damaged pages. It also makes
 //! room for as many values as stand in the packed bytes of a page, where nobody can look first: a file of 1.5 kB ends the
@@ -11,6 +12,7 @@
 
 mod delta;
 mod footer;
+mod lists;
 mod page;
 mod runs;
 mod thrift;
@@ -27,8 +29,9 @@ pub use self::footer::{Column, Kind};
 use akin_base::files::InputFile;
 use akin_base::problem::{Advise, did_you_mean, problem};
 
-use self::page::{Encoding, Fault, Page, damaged, read_page};
-use self::runs::Runs;
+pub use self::lists::Lists;
+use self::page::{Encoding, Fault, Levels, Page, damaged, read_page};
+use self::runs::{Runs, bits};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -184,7 +187,10 @@ impl<F: Read + Seek> ParquetFile<F> {
                 continue;
             }
             let codec = self.footer.groups[cells.next_group - 1][cells.column].codec;
-            let (page, end) = read_page(&mut self.file, cells.chunk.clone(), codec, cells.level > 0)?;
+            let (page, end) = {
+                let levels = Levels { repetition: false, definition: cells.level > 0 };
+                read_page(&mut self.file, cells.chunk.clone(), codec, levels)?
+            };
             cells.chunk.start = end;
             match page {
                 Some(page) if page.is_dictionary => {
@@ -340,6 +346,7 @@ impl Dictionary {
 struct CellsOfPage {
     bytes: Vec<u8>,
     left: u64,
+    repetitions: Runs,
     levels: Runs,
     values: Values,
 }
@@ -359,18 +366,26 @@ enum Values {
     Prefixes(Deltas, Deltas, usize, Vec<u8>),
     /// Where the first bytes of the next numbers are, and how many numbers there are.
     Split(Range<usize>, usize),
+    /// The bit of the next truth value.
+    Bits(usize),
+    /// Truth values.
+    Runs(Runs),
 }
 
 impl CellsOfPage {
     fn new(page: Page, level: u32, kind: Kind, has_dictionary: bool) -> Result<Self, Fault> {
         let width = |largest: u32| (u32::BITS - largest.leading_zeros()) as usize;
         let levels = Runs::new(page.levels, width(level));
+        let repetitions = Runs::new(page.repetitions, 1);
         let deltas = |start| match Deltas::new(&page.bytes, start, page.cells) {
             Some(deltas) => Ok(deltas),
             None => damaged("the beginning of the values of a page cannot be read"),
         };
         let values = match (page.encoding, kind) {
+            (Encoding::Plain, Kind::Truth) => Values::Bits(8 * page.values),
             (Encoding::Plain, _) => Values::Plain(page.values),
+            // The bytes of the runs stand before them.
+            (Encoding::Runs, Kind::Truth) => Values::Runs(Runs::new(page.values + 4..page.bytes.len(), 1)),
             (Encoding::Dictionary, _) if !has_dictionary => return damaged("a page lacks its dictionary"),
             (Encoding::Dictionary, _) => {
                 // The first byte is the width of a place. Without values there may be none.
@@ -381,7 +396,7 @@ impl CellsOfPage {
                 Values::Places(Runs::new(page.values + 1..page.bytes.len(), width))
             }
             (Encoding::Deltas, Kind::Number(_)) => Values::Deltas(deltas(page.values)?),
-            (Encoding::Split, Kind::Number(size)) => {
+            (Encoding::Split, Kind::Number(size) | Kind::Fixed(size @ 1..=8)) => {
                 let count = (page.bytes.len() - page.values) / size;
                 Values::Split(page.values..page.values + count, count)
             }
@@ -398,7 +413,7 @@ impl CellsOfPage {
             }
             _ => return damaged("a page has an encoding that does not fit its values"),
         };
-        Ok(Self { bytes: page.bytes, left: page.cells, levels, values })
+        Ok(Self { bytes: page.bytes, left: page.cells, repetitions, levels, values })
     }
 
     /// The next cell, and its place in the dictionary if it stands there.
@@ -442,13 +457,21 @@ impl CellsOfPage {
                 return Some((Cell::Number(number), None));
             }
             Values::Split(places, count) => {
-                let (first, Kind::Number(size)) = (places.next()?, kind) else { return None };
+                let (first, Kind::Number(size) | Kind::Fixed(size @ 1..=8)) = (places.next()?, kind) else {
+                    return None;
+                };
                 let mut number = [0; 8];
                 for (place, byte) in number[..size].iter_mut().enumerate() {
                     *byte = *self.bytes.get(first + place * *count)?;
                 }
                 return Some((Cell::Number(whole_number(&number[..size])?), None));
             }
+            Values::Bits(bit) => {
+                let value = bits(&self.bytes, *bit, 1)?;
+                *bit += 1;
+                return Some((Cell::Number(value as i64), None));
+            }
+            Values::Runs(runs) => return Some((Cell::Number(runs.next(&self.bytes)?.into()), None)),
         };
         let cell = match kind {
             Kind::Number(_) => Cell::Number(whole_number(value)?),
@@ -460,6 +483,7 @@ impl CellsOfPage {
 
 fn whole_number(bytes: &[u8]) -> Option<i64> {
     Some(match bytes.len() {
+        2 => u16::from_le_bytes(bytes.try_into().ok()?).into(),
         4 => i32::from_le_bytes(bytes.try_into().ok()?).into(),
         _ => i64::from_le_bytes(bytes.try_into().ok()?),
     })
@@ -469,7 +493,7 @@ fn whole_number(bytes: &[u8]) -> Option<i64> {
 fn plain(bytes: &[u8], start: usize, kind: Kind) -> Option<Range<usize>> {
     let rest = bytes.get(start..)?;
     let (start, length) = match kind {
-        Kind::Number(length) => (start, length),
+        Kind::Number(length) | Kind::Fixed(length) => (start, length),
         _ => (start + 4, u32::from_le_bytes(*rest.first_chunk()?) as usize),
     };
     let end = start.checked_add(length)?;

@@ -1,12 +1,11 @@
-//! `akin embed`: embeds images and writes a .npy file.
+//! `akin embed`: embeds images and writes their embeddings to a file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use akin_base::files::{check_ending, write_atomic};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
 use akin_base::quantities::counted;
-use akin_formats::npy;
+use akin_formats::embedding_output::EmbeddingOutput;
 use anyhow::Result;
 use clap::Args;
 use walkdir::DirEntry;
@@ -20,9 +19,9 @@ use crate::evaluation::embedding::embed;
 use crate::pictures::loader::Pictures;
 use crate::runs::run::{Run, Which};
 
-/// Write the embeddings of images to a .npy file.
+/// Write the embeddings of images to a file.
 ///
-/// Writes the paths of the images beside it. With columns of labels added to them, `akin eval --queries` evaluates both.
+/// Writes the paths of the images with them. With columns of labels added to them, `akin eval --queries` evaluates both.
 #[derive(Debug, Args)]
 pub struct EmbedArgs {
     /// The run directory of the model. Or a config, or the name of a recipe: then the model is its backbone with its
@@ -32,11 +31,13 @@ pub struct EmbedArgs {
     /// Image files, or folders of them. Rows are in this order; the files of a folder are sorted.
     #[arg(value_name = "IMAGES", required = true)]
     pub images: Vec<PathBuf>,
-    /// The file to write: float32, one row per image. The paths of the images go into a CSV file of the same name beside
-    /// it, with the column `path`, in the same order.
-    #[arg(long, value_name = "FILE.npy")]
+    /// The file to write: float32, one row per image. Its ending is the format: `.npy`, or `.npz` and `.safetensors` with an
+    /// array `embeddings`; the paths of the images then go into a CSV file of the same name beside it, with the column
+    /// `path`, in the same order. Or `.csv`, `.tsv` and `.jsonl`, which hold the paths too. `-` writes JSON lines to
+    /// standard output.
+    #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Replace FILE.npy and FILE.csv if they exist.
+    /// Replace FILE, and the CSV file beside it, if they exist.
     #[arg(long)]
     pub overwrite: bool,
     /// The encoder of the run.
@@ -56,12 +57,12 @@ pub struct EmbedArgs {
 pub fn run(args: EmbedArgs) -> Result<()> {
     let model = Model::open(&args)?;
     let files = files(&args.images)?;
-    let paths = args.out.with_extension("csv");
+    let output = EmbeddingOutput::new("--out", &args.out)?;
+    let paths = output.beside();
     let inputs = [files.clone(), model.files(&args)].concat();
-    for out in [&args.out, &paths] {
+    for out in Some(&args.out).filter(|_| !output.is_printed()).into_iter().chain(&paths) {
         data::check_output(out, &inputs, &model.selection(), args.overwrite)?;
     }
-    check_ending("--out", &args.out, "npy")?;
     let device = device::open(args.device.unwrap_or(model.device()))?;
     let encoder = match &model {
         Model::Run(run) => run.encoder(args.which, &device)?,
@@ -71,11 +72,17 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let pictures = Pictures::all_required(files.clone());
     let progress = args.progress;
     let embedded = embed(&encoder, &pictures, &items, &device, progress)?;
-    npy::write(&args.out, embedded.embeddings.values(), encoder.dimension())?;
-    write_paths(&paths, &files)?;
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    output.write(&embedded.embeddings, &names)?;
     let images = counted(items.len(), "image", "images");
+    if output.is_printed() {
+        progress.say("Embedded", &images);
+        return Ok(());
+    }
     progress.say("Embedded", &format!("{images} into {}", args.out.display()));
-    progress.say("Wrote", &format!("their paths to {}, in the same order", paths.display()));
+    if let Some(paths) = &paths {
+        progress.say("Wrote", &format!("their paths to {}, in the same order", paths.display()));
+    }
     progress.say(
         "Next",
         "with a column of labels for each level added there, `akin eval --queries` measures both",
@@ -129,18 +136,6 @@ impl Model {
             Self::Pretrained(config) => config.device,
         }
     }
-}
-
-/// Writes a CSV file with the column `path`, to which columns of labels may be added.
-fn write_paths(file: &Path, paths: &[PathBuf]) -> Result<()> {
-    write_atomic(file, |out| {
-        let mut table = csv::Writer::from_writer(out);
-        table.write_record(["path"])?;
-        for path in paths {
-            table.write_record([path.display().to_string()])?;
-        }
-        table.flush()
-    })
 }
 
 /// The given files, and the images in the given folders, sorted inside each folder.

@@ -21,6 +21,7 @@ use akin_base::files::{check_ending, check_output, write_atomic};
 use akin_base::problem::problem;
 use akin_base::{directory, terminal};
 use akin_figures::rank_curves;
+use akin_formats::source::STANDARD_INPUT;
 
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
@@ -97,7 +98,8 @@ fn check_outputs(args: &EvalArgs, pretrained: Option<&PretrainedConfig>, replace
         return Ok(());
     }
     let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
-    let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
+    let is_file = |input: &&PathBuf| input.as_path() != Path::new(STANDARD_INPUT);
+    let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().filter(is_file).cloned().collect();
     let selection = match (pretrained, args.run.as_deref()) {
         (Some(pretrained), config) => {
             inputs.extend(config.map(Path::to_owned));
@@ -303,7 +305,8 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
 fn score_shard(shard: Shard, out: &Path, part: Option<&Part>, args: &EvalArgs) -> Result<()> {
     let (files, identity, config) = read_files(args)?;
     let queries = shard.queries(files.queries())?;
-    let options = format!("{:?} {identity:?} {:?}", args.levels, args.path_column);
+    let options =
+        format!("{:?} {identity:?} {:?} {:?}", args.levels, args.path_column, args.embedding_column);
     let whole = Whole {
         akin: env!("CARGO_PKG_VERSION").into(),
         data: sha256(&[&files.digests(args.progress)?.concat(), options.as_bytes()].concat()),

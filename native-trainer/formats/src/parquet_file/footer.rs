@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::page::{Codec, Fault, damaged};
 use super::thrift::Struct;
@@ -16,8 +16,12 @@ pub(crate) struct Footer {
     pub columns: Vec<Column>,
     /// The chunk of each column, by group of rows.
     pub groups: Vec<Vec<Chunk>>,
+    /// The number of rows of each group.
+    pub rows_of_groups: Vec<u64>,
     /// The number of rows.
     pub rows: u64,
+    /// The bytes of the file.
+    pub length: u64,
     /// What the program that wrote the file noted, by key.
     pub notes: Vec<(String, String)>,
 }
@@ -26,13 +30,40 @@ pub(crate) struct Footer {
 #[derive(Debug)]
 pub struct Column {
     /// The group that it is in, if it is in one.
-    pub group: Option<Rc<str>>,
+    pub group: Option<Arc<str>>,
     /// Its name.
     pub name: String,
     /// What its cells hold.
     pub kind: Kind,
     /// The definition level of a cell with a value. 0 if no cell can be empty.
     pub level: u32,
+    /// How numbers are read from it, if it can hold embeddings.
+    pub(crate) numbers: Option<Numbers>,
+}
+
+/// Embeddings in a column: lists of one length, or bytes of a fixed length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// How a value is stored.
+    pub kind: Kind,
+    /// What it holds.
+    pub element: Element,
+    /// The repetition level of values that do not begin a list; 0 if an item has one value.
+    pub repetition: u32,
+}
+
+/// What a value of an embedding holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    Float16,
+    Float32,
+    Float64,
+    Whole,
+    Truth,
+    /// Eight bits in a number without a sign.
+    Byte,
+    /// Bits in bytes of a fixed length.
+    Bytes(usize),
 }
 
 /// What the cells of a column hold.
@@ -44,6 +75,10 @@ pub enum Kind {
     Bytes,
     /// Whole numbers of this many bytes.
     Number(usize),
+    /// Bytes of this fixed length.
+    Fixed(usize),
+    /// Truth values.
+    Truth,
     /// Something that is not read here.
     Other(&'static str),
 }
@@ -82,7 +117,7 @@ impl Footer {
             let how = format!("has two columns called `{name}`");
             return Err(Fault::Foreign(how, "give each column a name of its own"));
         }
-        let mut groups = Vec::new();
+        let (mut groups, mut rows_of_groups) = (Vec::new(), Vec::new());
         let mut rows = 0_u64;
         for group in footer.children(4).ok_or_else(unreadable)? {
             let rows_of_group = group.number(3).and_then(|rows| u64::try_from(rows).ok());
@@ -105,6 +140,7 @@ impl Footer {
             }
             rows = rows.saturating_add(rows_of_group);
             groups.push(chunks);
+            rows_of_groups.push(rows_of_group);
         }
         if rows / ROWS_PER_BYTE > file_length {
             return damaged(format!("it states {rows} rows, but has only {file_length} bytes"));
@@ -118,7 +154,7 @@ impl Footer {
         }
         let note = |note: &Struct| Some((note.text(1)?.to_owned(), note.text(2)?.to_owned()));
         let notes = footer.children(5).unwrap_or_default().into_iter().filter_map(note).collect();
-        Ok(Self { fields, columns, groups, rows, notes })
+        Ok(Self { fields, columns, groups, rows_of_groups, rows, length: file_length, notes })
     }
 }
 
@@ -141,6 +177,7 @@ struct Open {
     members: i64,
     level: u32,
     is_repeated: bool,
+    repetitions: u32,
 }
 
 /// The names at the top of a schema, and its columns with values. A schema lists the table, which is a group, and then
@@ -152,8 +189,9 @@ fn columns(schema: &[&Struct]) -> Option<(Vec<String>, Vec<Column>)> {
         members: table.number(5).filter(|&members| members >= 0)?,
         level: 0,
         is_repeated: false,
+        repetitions: 0,
     }];
-    let mut group: Option<Rc<str>> = None;
+    let mut group: Option<Arc<str>> = None;
     for field in rest {
         while open.last()?.members == 0 {
             open.pop();
@@ -165,6 +203,7 @@ fn columns(schema: &[&Struct]) -> Option<(Vec<String>, Vec<Column>)> {
         let repetition = field.number(3)?;
         let level = above.level + u32::from(repetition > 0);
         let is_repeated = above.is_repeated || repetition == 2;
+        let repetitions = above.repetitions + u32::from(repetition == 2);
         let name = field.text(4)?;
         if depth == 1 {
             fields.push(name.to_owned());
@@ -174,7 +213,7 @@ fn columns(schema: &[&Struct]) -> Option<(Vec<String>, Vec<Column>)> {
                 if depth == 1 {
                     group = Some(name.into());
                 }
-                open.push(Open { members, level, is_repeated });
+                open.push(Open { members, level, is_repeated, repetitions });
             }
             None => {
                 let kind = match depth {
@@ -183,11 +222,44 @@ fn columns(schema: &[&Struct]) -> Option<(Vec<String>, Vec<Column>)> {
                     _ => Kind::Other("groups inside groups"),
                 };
                 let group = group.clone().filter(|_| depth > 1);
-                columns.push(Column { group, name: name.to_owned(), kind, level });
+                let numbers = numbers(field, repetitions);
+                columns.push(Column { group, name: name.to_owned(), kind, level, numbers });
             }
         }
     }
     Some((fields, columns))
+}
+
+/// How embeddings are read from a column whose values are inside this many lists.
+fn numbers(column: &Struct, repetition: u32) -> Option<Numbers> {
+    if repetition > 1 {
+        return None;
+    }
+    // A converted type of 11 is a byte without a sign; of the logical type, 10 is a whole number with its bits, and 15 a
+    // float16.
+    let logical = column.child(10);
+    let is_byte = column.number(6) == Some(11)
+        || logical
+            .and_then(|logical| logical.child(10))
+            .is_some_and(|whole| whole.number(1) == Some(8) && whole.number(2) == Some(0));
+    let length =
+        column.number(2).and_then(|length| usize::try_from(length).ok()).filter(|&length| length > 0);
+    let (kind, element) = match (column.number(1)?, length) {
+        (0, _) => (Kind::Truth, Element::Truth),
+        (1, _) if is_byte => (Kind::Number(4), Element::Byte),
+        (1, _) => (Kind::Number(4), Element::Whole),
+        (2, _) => (Kind::Number(8), Element::Whole),
+        (4, _) => (Kind::Number(4), Element::Float32),
+        (5, _) => (Kind::Number(8), Element::Float64),
+        (7, Some(2)) if logical.is_some_and(|logical| logical.child(15).is_some()) => {
+            (Kind::Fixed(2), Element::Float16)
+        }
+        (7, Some(length)) if repetition == 0 => (Kind::Fixed(length), Element::Bytes(length)),
+        _ => return None,
+    };
+    // A column of single numbers is no embedding.
+    let is_list = repetition == 1 || matches!(element, Element::Bytes(_));
+    is_list.then_some(Numbers { kind, element, repetition })
 }
 
 fn kind(column: &Struct) -> Kind {

@@ -19,6 +19,8 @@ pub(crate) struct Page {
     pub encoding: Encoding,
     /// Its bytes.
     pub bytes: Vec<u8>,
+    /// Where its repetition levels are, if the column has them.
+    pub repetitions: Range<usize>,
     /// Where its definition levels are, if the column has them.
     pub levels: Range<usize>,
     /// Where its values begin.
@@ -40,6 +42,26 @@ pub(crate) enum Encoding {
     DeltaBytes,
     /// The first bytes of all numbers, then their second bytes, and so on.
     Split,
+    /// Truth values as runs.
+    Runs,
+}
+
+/// Which levels stand before the values of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Levels {
+    /// Which values begin a list.
+    pub repetition: bool,
+    /// Which values are there.
+    pub definition: bool,
+}
+
+/// What is in a page that is not unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// This many cells.
+    Cells(u64),
+    Dictionary,
+    Other,
 }
 
 /// Why a file cannot be read.
@@ -176,27 +198,54 @@ const LONGEST: u64 = i32::MAX as u64;
 const SMALL: u64 = 64 << 20;
 const RATIO: u64 = 32;
 
-/// Reads the page at a place of a file, inside a chunk that ends before `end`, which is inside the file. Returns it with
-/// the place after it; without the page if it holds something else than values. `has_levels` says whether the column has
-/// definition levels.
-pub(crate) fn read_page<F: Read + Seek>(
-    file: &mut F,
-    chunk: Range<u64>,
-    codec: Codec,
-    has_levels: bool,
-) -> Result<(Option<Page>, u64), Fault> {
+/// The header of the page at a place of a file, inside a chunk that ends before `end`, which is inside the file.
+fn read_head<F: Read + Seek>(file: &mut F, chunk: &Range<u64>) -> Result<Vec<u8>, Fault> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(chunk.start))?;
-    let (header, length) = loop {
+    loop {
         let read = head.len() as u64;
         let wanted = (2 * read).clamp(FIRST_OF_HEADER, HEADER).min(chunk.end - chunk.start);
         file.by_ref().take(wanted - read).read_to_end(&mut head)?;
         if head.len() as u64 == read {
             return damaged("the header of a page cannot be read");
         }
-        if let Some(header) = Struct::read(&head, VALUES_OF_HEADER) {
-            break header;
+        if let Some(length) = Struct::read(&head, VALUES_OF_HEADER).map(|(_, length)| length) {
+            head.truncate(length);
+            return Ok(head);
         }
+    }
+}
+
+/// What the page at a place of a file holds, and the place after it.
+pub(crate) fn skim_page<F: Read + Seek>(file: &mut F, chunk: &Range<u64>) -> Result<(Contents, u64), Fault> {
+    let head = read_head(file, chunk)?;
+    let Some((header, length)) = Struct::read(&head, VALUES_OF_HEADER) else {
+        return damaged("the header of a page cannot be read");
+    };
+    let packed = header.number(3).and_then(|size| u64::try_from(size).ok());
+    let end = packed.and_then(|packed| (chunk.start + length as u64).checked_add(packed));
+    let Some(end) = end.filter(|&end| end <= chunk.end) else {
+        return damaged("a page is longer than the file says");
+    };
+    let contents = match (header.number(1), header.child(5), header.child(8)) {
+        (Some(0), Some(data), _) | (Some(3), _, Some(data)) => Contents::Cells(count(data, 1)?),
+        (Some(2), ..) => Contents::Dictionary,
+        _ => Contents::Other,
+    };
+    Ok((contents, end))
+}
+
+/// Reads the page at a place of a file, inside a chunk that ends before `end`, which is inside the file. Returns it with
+/// the place after it; without the page if it holds something else than values. `levels` says which levels the column has.
+pub(crate) fn read_page<F: Read + Seek>(
+    file: &mut F,
+    chunk: Range<u64>,
+    codec: Codec,
+    levels: Levels,
+) -> Result<(Option<Page>, u64), Fault> {
+    let head = read_head(file, &chunk)?;
+    let Some((header, length)) = Struct::read(&head, VALUES_OF_HEADER) else {
+        return damaged("the header of a page cannot be read");
     };
     let start = chunk.start + length as u64;
     let size = |field| header.number(field).and_then(|size| u64::try_from(size).ok());
@@ -220,7 +269,7 @@ pub(crate) fn read_page<F: Read + Seek>(
         return damaged("a page ends behind the file");
     }
     let page = match header.number(1) {
-        Some(0) => Some(cells(&header, codec.unpack(&stored, unpacked)?, has_levels)?),
+        Some(0) => Some(cells(&header, codec.unpack(&stored, unpacked)?, levels)?),
         Some(2) => Some(dictionary(&header, codec.unpack(&stored, unpacked)?)?),
         Some(3) => Some(cells_of_version_2(&header, codec, stored, unpacked)?),
         _ => None,
@@ -231,28 +280,43 @@ pub(crate) fn read_page<F: Read + Seek>(
 fn dictionary(header: &Struct, bytes: Vec<u8>) -> Result<Page, Fault> {
     let Some(header) = header.child(7) else { return damaged("a dictionary has no header") };
     let cells = count(header, 1)?;
-    Ok(Page { is_dictionary: true, cells, encoding: Encoding::Plain, bytes, levels: 0..0, values: 0 })
+    Ok(Page {
+        is_dictionary: true,
+        cells,
+        encoding: Encoding::Plain,
+        bytes,
+        repetitions: 0..0,
+        levels: 0..0,
+        values: 0,
+    })
 }
 
-/// A page of cells in the first version of the format: the length of the levels, the levels, the values.
-fn cells(header: &Struct, bytes: Vec<u8>, has_levels: bool) -> Result<Page, Fault> {
+/// A page of cells in the first version of the format: the length of the repetition levels, these, the length of the
+/// definition levels, these, the values.
+fn cells(header: &Struct, bytes: Vec<u8>, levels: Levels) -> Result<Page, Fault> {
     let Some(data) = header.child(5) else { return damaged("a page of cells has no header") };
-    let mut levels = 0..0;
-    if has_levels {
-        if data.number(3) != Some(3) {
+    let mut values = 0_usize;
+    let mut next = |there: bool, encoding: i64| -> Result<Range<usize>, Fault> {
+        if !there {
+            return Ok(values..values);
+        }
+        if data.number(encoding) != Some(3) {
             return damaged("the empty cells of a page are not written as runs");
         }
-        let Some(length) = bytes.first_chunk().map(|length| u32::from_le_bytes(*length) as usize) else {
+        let length = bytes.get(values..).and_then(|rest| rest.first_chunk());
+        let Some(length) = length.map(|length| u32::from_le_bytes(*length) as usize) else {
             return damaged("a page of cells is too short");
         };
-        levels = 4..length.saturating_add(4);
-    }
-    let values = levels.end;
+        let start = values + 4;
+        values = start.saturating_add(length);
+        Ok(start..values)
+    };
+    let (repetitions, levels) = (next(levels.repetition, 4)?, next(levels.definition, 3)?);
     if values > bytes.len() {
         return damaged("a page of cells is too short");
     }
     let encoding = encoding(data.number(2))?;
-    Ok(Page { is_dictionary: false, cells: count(data, 1)?, encoding, bytes, levels, values })
+    Ok(Page { is_dictionary: false, cells: count(data, 1)?, encoding, bytes, repetitions, levels, values })
 }
 
 /// A page of cells in the second version: the levels, which are never compressed, and the values.
@@ -275,8 +339,8 @@ fn cells_of_version_2(
         _ => [&stored[..values], &codec.unpack(&stored[values..], unpacked - values)?].concat(),
     };
     let encoding = encoding(data.number(4))?;
-    let levels = repetition..values;
-    Ok(Page { is_dictionary: false, cells: count(data, 1)?, encoding, bytes, levels, values })
+    let (repetitions, levels) = (0..repetition, repetition..values);
+    Ok(Page { is_dictionary: false, cells: count(data, 1)?, encoding, bytes, repetitions, levels, values })
 }
 
 fn count(header: &Struct, field: i64) -> Result<u64, Fault> {
@@ -290,6 +354,7 @@ fn encoding(number: Option<i64>) -> Result<Encoding, Fault> {
     Ok(match number {
         Some(0) => Encoding::Plain,
         Some(2 | 8) => Encoding::Dictionary,
+        Some(3) => Encoding::Runs,
         Some(5) => Encoding::Deltas,
         Some(6) => Encoding::DeltaLengths,
         Some(7) => Encoding::DeltaBytes,
@@ -321,7 +386,7 @@ mod tests {
     }
 
     fn read(page: &[u8], codec: Codec) -> Result<Page, Fault> {
-        let (page, end) = read_page(&mut Cursor::new(page), 0..page.len() as u64, codec, false)?;
+        let (page, end) = read_page(&mut Cursor::new(page), 0..page.len() as u64, codec, Levels::default())?;
         assert!(end > 0);
         page.ok_or(Fault::NoParquet)
     }
@@ -374,7 +439,7 @@ mod tests {
     fn only_the_beginning_of_a_chunk_is_read_for_a_short_header() {
         let file = [page(3, b"abc"), vec![0; 1 << 20]].concat();
         let mut file = Counting { file: Cursor::new(file), bytes: 0 };
-        read_page(&mut file, 0..1 << 20, Codec::NONE, false).unwrap();
+        read_page(&mut file, 0..1 << 20, Codec::NONE, Levels::default()).unwrap();
         assert_eq!(file.bytes, FIRST_OF_HEADER + 3);
     }
 

@@ -11,14 +11,14 @@ use crate::commands::pretrained::PretrainedArgs;
 use crate::config::DeviceName;
 use crate::runs::run::Which;
 
-/// Evaluate a run, a pretrained backbone, or embeddings from .npy files.
+/// Evaluate a run, a pretrained backbone, or embeddings from files.
 ///
 /// Prints the metrics at each level and over all levels, in percent; `akin list metrics` lists them. Without a gallery
 /// the queries rank each other, and no query ranks itself. A query without a positive at a level is left out of the
 /// mean at that level.
 #[derive(Debug, Args)]
 #[command(override_usage = "akin eval [OPTIONS] <RUN|CONFIG>\n       \
-    akin eval [OPTIONS] --queries <FILE.npy> --query-labels <FILE.csv> --levels <COARSE,…,FINE>\n       \
+    akin eval [OPTIONS] --queries <FILE> [--query-labels <FILE>] --levels <COARSE,…,FINE>\n       \
     akin eval [OPTIONS] --merge <PART.json>...")]
 pub struct EvalArgs {
     /// The run directory that `akin train` wrote. Its data are compared with those of the training by the names, sizes,
@@ -43,35 +43,33 @@ pub struct EvalArgs {
     /// training split. With `--against`, both runs.
     #[arg(long, value_name = "CONFIG", conflicts_with = "queries")]
     pub data: Option<PathBuf>,
-    /// Embeddings of the queries: a two-dimensional .npy file of float16, float32 or float64.
-    #[arg(
-        long,
-        value_name = "FILE.npy",
-        requires = "query_labels",
-        requires = "levels",
-        help_heading = "Embeddings from files"
-    )]
+    /// Embeddings of the queries: a matrix in `.npy`, `.npz` or `.safetensors`, a column of lists in Parquet or JSON lines,
+    /// a table of numbers in CSV or TSV, or `-` for any of these from standard input.
+    ///
+    /// Numbers are float64, float32, float16, bfloat16, int8 or bool. int8 numbers stand for number · scale + offset, from the
+    /// arrays `scale` and `offset` beside them, if there are any. With `--similarity hamming` bytes without a sign are eight
+    /// bits each, as `numpy.packbits` writes them.
+    #[arg(long, value_name = "FILE", requires = "levels", help_heading = "Embeddings from files")]
     pub queries: Vec<PathBuf>,
-    /// Labels of the queries: a CSV file with one column per level and one row per embedding, in the same order.
-    #[arg(long, value_name = "FILE.csv", requires = "queries", help_heading = "Embeddings from files")]
+    /// Labels of the queries: a CSV, TSV or Parquet file, or JSON lines, with one column per level and one row per
+    /// embedding, in the same order. Without it, they are in columns beside the embeddings.
+    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Embeddings from files")]
     pub query_labels: Vec<PathBuf>,
     /// Embeddings of the gallery, if it is not the queries.
-    #[arg(
-        long,
-        value_name = "FILE.npy",
-        requires = "queries",
-        requires = "gallery_labels",
-        help_heading = "Embeddings from files"
-    )]
+    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Embeddings from files")]
     pub gallery: Vec<PathBuf>,
     /// Labels of the gallery, as for the queries.
-    #[arg(long, value_name = "FILE.csv", requires = "gallery", help_heading = "Embeddings from files")]
+    #[arg(long, value_name = "FILE", requires = "gallery", help_heading = "Embeddings from files")]
     pub gallery_labels: Vec<PathBuf>,
-    /// A column of both CSV files that identifies an item, such as the path of its picture. Give it if the queries
+    /// The array, tensor, column or field with the embeddings, where a file has several [default: `embeddings`,
+    /// `embedding`, or the only one]. Of numbers in columns e0, e1, … it is `e`.
+    #[arg(long, value_name = "NAME", requires = "queries", help_heading = "Embeddings from files")]
+    pub embedding_column: Option<String>,
+    /// A column beside the labels of both that identifies an item, such as the path of its picture. Give it if the queries
     /// are also in the gallery, so that no query ranks itself.
     #[arg(long, value_name = "COLUMN", requires = "gallery", help_heading = "Embeddings from files")]
     pub path_column: Option<String>,
-    /// A column of the CSV file of the gallery with junk: for a gallery item, the finest classes whose queries leave it
+    /// A column beside the labels of the gallery with junk: for a gallery item, the finest classes whose queries leave it
     /// out of their rankings, separated by semicolons. The gallery has to fit into memory.
     #[arg(
         long,

@@ -1,4 +1,4 @@
-//! Embeddings from .npy files, with their labels in CSV files.
+//! Embeddings from files, with their labels in columns of the same files or of others.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,9 +11,11 @@ use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
+use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
-use akin_formats::csv_file::CsvFile;
-use akin_formats::npy::Matrix;
+use akin_formats::embedding_file::{Choice, EmbeddingFile};
+use akin_formats::source::STANDARD_INPUT;
+use akin_formats::table::Table;
 use anyhow::Result;
 use rayon::prelude::*;
 
@@ -27,15 +29,13 @@ pub struct EmbeddingFiles {
     gallery: Option<EmbeddingSet>,
     /// The rows of the queries in the gallery, if they are in it.
     query_rows: Option<Vec<usize>>,
-    /// For each gallery item, the finest classes whose queries leave it out of their rankings; none without junk.
-    junk: Option<Vec<Vec<String>>>,
     /// The bytes for the rankings of the queries that are ranked at once.
     memory: usize,
 }
 
 /// The embeddings of a file, which stay there, with their labels and, if there is a column of them, their paths.
 struct EmbeddingSet {
-    embeddings: Matrix,
+    embeddings: EmbeddingFile,
     /// The different rows of labels, in the order in which they first occur.
     label_rows: Vec<Vec<String>>,
     /// The rows of the file in which they first occur, the header being row 1.
@@ -43,9 +43,19 @@ struct EmbeddingSet {
     /// The row of labels of each item.
     labels: Vec<u32>,
     paths: Vec<String>,
-    /// The file of labels, and its SHA-256.
+    /// For each item, the finest classes whose queries leave it out of their rankings; empty without a column of junk.
+    junk: Vec<Vec<String>>,
+    /// The file of labels.
     labels_file: PathBuf,
-    labels_digest: [u8; 32],
+    /// Its columns, if it is not that of the embeddings.
+    table: Option<Table>,
+}
+
+/// The columns of a file of labels that are read.
+struct Columns<'a> {
+    levels: &'a [String],
+    path: Option<&'a str>,
+    junk: Option<&'a str>,
 }
 
 impl EmbeddingFiles {
@@ -53,26 +63,29 @@ impl EmbeddingFiles {
     pub fn read(args: &EvalArgs, number: usize, columns: &[String]) -> Result<Self> {
         check_counts(args)?;
         let memory = args.memory.saturating_mul(1 << 20);
-        let path_column = args.path_column.as_deref();
-        let read =
-            |embeddings: &Path, labels: &Path| EmbeddingSet::read(embeddings, labels, columns, path_column);
-        let queries = read(&args.queries[number], &args.query_labels[number])?;
+        let choice = Choice {
+            name: args.embedding_column.clone(),
+            packed: args.metrics.similarity == Some(Similarity::Hamming),
+        };
+        let read = |embeddings: &Path, labels: Option<&PathBuf>, junk: Option<&str>| {
+            let columns = Columns { levels: columns, path: args.path_column.as_deref(), junk };
+            EmbeddingSet::read(embeddings, labels.map(PathBuf::as_path), &choice, &columns)
+        };
+        let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
         let Some(gallery) = args.gallery.get(number) else {
             warn_if_equal(&queries.embeddings)?;
-            return Ok(Self { queries, gallery: None, query_rows: None, junk: None, memory });
+            return Ok(Self { queries, gallery: None, query_rows: None, memory });
         };
-        let labels = &args.gallery_labels[number];
-        let gallery = read(gallery, labels)?;
+        let gallery = read(gallery, args.gallery_labels.get(number), args.junk_column.as_deref())?;
         warn_if_equal(&gallery.embeddings)?;
-        let query_rows = match path_column {
-            Some(_) => Some(rows_in_gallery(&queries, &gallery, labels)?),
+        let query_rows = match args.path_column {
+            Some(_) => Some(rows_in_gallery(&queries, &gallery)?),
             None => {
                 warn_of_twins(&queries, &gallery, args.progress)?;
                 None
             }
         };
-        let junk = args.junk_column.as_deref().map(|column| read_junk(labels, column)).transpose()?;
-        Ok(Self { queries, gallery: Some(gallery), query_rows, junk, memory })
+        Ok(Self { queries, gallery: Some(gallery), query_rows, memory })
     }
 
     /// Evaluates over `levels`, whose labels are in the columns from `first` on.
@@ -85,8 +98,8 @@ impl EmbeddingFiles {
         progress: Progress,
     ) -> Result<Report> {
         let (taxonomy, labels) = self.labels(levels, first, identity)?;
-        if let (Some(gallery), Some(junk)) = (&self.gallery, &self.junk) {
-            let report = self.evaluate_junk(gallery, junk, &taxonomy, &labels, config, progress)?;
+        if let Some(gallery) = self.gallery.as_ref().filter(|gallery| !gallery.junk.is_empty()) {
+            let report = self.evaluate_junk(gallery, &taxonomy, &labels, config, progress)?;
             self.check_unchanged()?;
             return Ok(report);
         }
@@ -117,7 +130,6 @@ impl EmbeddingFiles {
     fn evaluate_junk(
         &self,
         gallery: &EmbeddingSet,
-        junk: &[Vec<String>],
         taxonomy: &Taxonomy,
         [query_labels, gallery_labels]: &[Labels; 2],
         config: &EvaluationConfig,
@@ -144,7 +156,7 @@ impl EmbeddingFiles {
             });
             Ok(ids.collect::<Result<Vec<_>>>()?.into_iter().flatten().copied().collect())
         };
-        let junk = junk.iter().enumerate().map(classes_of).collect::<Result<Vec<_>>>()?;
+        let junk = gallery.junk.iter().enumerate().map(classes_of).collect::<Result<Vec<_>>>()?;
         let [queries, ranked] = [&self.queries, gallery].map(EmbeddingSet::in_memory);
         let bar = progress.bar("Ranking", self.queries() as u64);
         let sets = Sets {
@@ -232,14 +244,18 @@ impl EmbeddingFiles {
         let bar = progress.bar("Hashing", bytes / UNIT);
         let mut digests = Vec::new();
         for set in self.sets() {
-            digests.extend([set.embeddings.digest(|bytes| bar.advance(bytes / UNIT))?, set.labels_digest]);
+            digests.push(set.embeddings.digest(|bytes| bar.advance(bytes / UNIT))?);
+            digests.extend(set.table.as_ref().map(Table::digest).transpose()?);
         }
         Ok(digests)
     }
 
-    /// Checks that the embeddings were the same each time that they were read.
+    /// Checks that the files were the same each time that they were read.
     fn check_unchanged(&self) -> Result<()> {
-        self.sets().try_for_each(|set| set.embeddings.check_unchanged())
+        self.sets().try_for_each(|set| {
+            set.table.as_ref().map_or(Ok(()), Table::check_unchanged)?;
+            set.embeddings.check_unchanged()
+        })
     }
 
     /// The number of queries.
@@ -259,26 +275,27 @@ impl EmbeddingFiles {
     }
 }
 
-/// The junk in a column of a CSV file: for each line, the classes in its cell.
-fn read_junk(file: &Path, column: &str) -> Result<Vec<Vec<String>>> {
-    let mut csv = CsvFile::open(file)?;
-    let place = csv.column(column, "correct `--junk-column`")?;
-    let mut junk = Vec::new();
-    while let Some((_, record)) = csv.next_row()? {
-        let classes = record[place].split(';').map(str::trim).filter(|class| !class.is_empty());
-        junk.push(classes.map(str::to_owned).collect());
-    }
-    Ok(junk)
-}
-
 /// Checks that every set has all its files.
 fn check_counts(args: &EvalArgs) -> Result<()> {
     let sets = args.queries.len();
+    // Without a file of labels, they are in columns beside the embeddings.
+    let given_or = |given: usize, needed: usize| if given == 0 { 0 } else { needed };
     let files = [
-        ("--query-labels", args.query_labels.len(), sets),
-        ("--gallery", args.gallery.len(), if args.gallery.is_empty() { 0 } else { sets }),
-        ("--gallery-labels", args.gallery_labels.len(), args.gallery.len()),
+        ("--query-labels", args.query_labels.len(), given_or(args.query_labels.len(), sets)),
+        ("--gallery", args.gallery.len(), given_or(args.gallery.len(), sets)),
+        (
+            "--gallery-labels",
+            args.gallery_labels.len(),
+            given_or(args.gallery_labels.len(), args.gallery.len()),
+        ),
     ];
+    let all = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels];
+    if all.into_iter().flatten().filter(|file| *file == Path::new(STANDARD_INPUT)).count() > 1 {
+        return Err(problem(
+            "`-` is given for several files, but standard input can be read once",
+            "give the others as files",
+        ));
+    }
     match files.into_iter().find(|(_, given, needed)| given != needed) {
         None => Ok(()),
         Some((option, given, _)) => Err(problem(
@@ -359,7 +376,8 @@ fn bits(set: &EmbeddingSet, row: usize) -> Result<Vec<u32>> {
 }
 
 /// Finds the row of each query in the gallery by its path.
-fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet, labels: &Path) -> Result<Vec<usize>> {
+fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet) -> Result<Vec<usize>> {
+    let labels = &gallery.labels_file;
     let mut rows = HashMap::new();
     for (row, path) in gallery.paths.iter().enumerate() {
         if rows.insert(path, row).is_some() {
@@ -388,22 +406,29 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet, labels: &Path
 }
 
 impl EmbeddingSet {
-    fn read(embeddings: &Path, labels: &Path, columns: &[String], path_column: Option<&str>) -> Result<Self> {
-        let matrix = Matrix::open(embeddings)?;
-        let mut csv = CsvFile::open(labels)?;
-        let places = csv.columns(columns, "correct `--levels`")?;
-        let path_place = path_column.map(|name| csv.column(name, "correct `--path-column`")).transpose()?;
+    /// Reads a set whose labels are in the columns of a file of their own or, without one, beside the embeddings.
+    fn read(path: &Path, labels: Option<&Path>, choice: &Choice, columns: &Columns) -> Result<Self> {
+        let embeddings = EmbeddingFile::open(path, choice)?;
+        let own = labels.map(Table::open).transpose()?;
+        let beside = if own.is_none() { Some(embeddings.table()?) } else { None };
+        let labels_file = labels.map_or(embeddings.name(), Path::to_owned);
+        let mut wanted: Vec<(&str, &str)> =
+            columns.levels.iter().map(|level| (level.as_str(), "correct `--levels`")).collect();
+        wanted.extend(columns.path.map(|path| (path, "correct `--path-column`")));
+        wanted.extend(columns.junk.map(|junk| (junk, "correct `--junk-column`")));
         let mut known: HashMap<Vec<String>, u32> = HashMap::new();
         let (mut label_rows, mut row_numbers) = (Vec::new(), Vec::new());
-        let (mut items, mut paths) = (Vec::new(), Vec::new());
-        while let Some((number, record)) = csv.next_row()? {
-            let row: Vec<String> = places.iter().map(|&place| record[place].trim().to_owned()).collect();
-            if let Some(level) = row.iter().position(String::is_empty) {
+        let (mut items, mut paths, mut junk) = (Vec::new(), Vec::new(), Vec::new());
+        let mut add = |number: u64, cells: &[&str]| -> Result<()> {
+            let (labels, more) = cells.split_at(columns.levels.len());
+            let mut more = more.iter();
+            if labels.iter().all(|label| label.is_empty()) {
                 return Err(problem(
-                    format!("{}, row {number}: the label `{}` is empty", labels.display(), columns[level]),
-                    "write the label, or remove the item from both files",
+                    format!("{}, row {number}: the item has no label", labels_file.display()),
+                    "write its labels as far as they are known, or remove the item from both files",
                 ));
             }
+            let row: Vec<String> = labels.iter().map(|&label| label.to_owned()).collect();
             items.push(match known.get(&row) {
                 Some(&known) => known,
                 None => {
@@ -414,31 +439,29 @@ impl EmbeddingSet {
                     new
                 }
             });
-            paths.extend(path_place.map(|place| record[place].trim().to_owned()));
+            paths.extend(columns.path.and(more.next()).map(|&path| path.to_owned()));
+            junk.extend(columns.junk.and(more.next()).map(|cell| -> Vec<String> {
+                let classes = cell.split(';').map(str::trim).filter(|class| !class.is_empty());
+                classes.map(str::to_owned).collect()
+            }));
+            Ok(())
+        };
+        if let Some(table) = own.as_ref().or(beside.as_ref()) {
+            table.read(&wanted, &mut add)?;
         }
-        if items.len() != matrix.rows() {
+        if items.len() != embeddings.len() {
             return Err(problem(
                 format!(
                     "{} has {} rows of embeddings, but {} has {} rows of labels",
-                    embeddings.display(),
-                    count(matrix.rows()),
-                    labels.display(),
+                    embeddings.name().display(),
+                    count(embeddings.len()),
+                    labels_file.display(),
                     count(items.len())
                 ),
                 "write one header line, then one line of labels per embedding, in the same order",
             ));
         }
-        let labels_digest = csv.digest();
-        let labels_file = labels.to_owned();
-        Ok(Self {
-            embeddings: matrix,
-            label_rows,
-            row_numbers,
-            labels: items,
-            paths,
-            labels_file,
-            labels_digest,
-        })
+        Ok(Self { embeddings, label_rows, row_numbers, labels: items, paths, junk, labels_file, table: own })
     }
 
     /// All embeddings.
