@@ -3,9 +3,9 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items,
-    MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable,
-    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
+    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST,
+    Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable, Thumbnails,
+    coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
 use akin_core::certainty::{BestScores, Calibration, Steps, Threshold};
 use akin_core::evaluate::{EvaluationConfig, Report};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use akin_core::certainty::Promise;
 use akin_core::bundle::{ElementType, INDEX, Index, MANIFEST, Manifest};
+use akin_core::certainty::Promise;
 use akin_core::search::Gallery;
 
 fn galleries() -> PathBuf {

@@ -90,8 +90,7 @@ impl LeaveOneOut {
     /// [`Kind::Embeddings`](crate::Kind::Embeddings) for an embedding that the similarity is not defined for.
     pub fn new(embeddings: &Embeddings, labels: &Labels, similarity: Similarity) -> Result<Self> {
         let gallery = Gallery::new(embeddings, similarity)?;
-        let case =
-            |item| Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item));
+        let case = |item| Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item));
         let cases = in_order(embeddings.len(), case).into_iter().collect::<Result<_>>()?;
         Ok(Self { cases, levels: labels.levels() })
     }
@@ -105,7 +104,10 @@ impl LeaveOneOut {
     pub fn calibration(&self) -> Option<Calibration> {
         let best_scores = self.best_scores();
         let is_unlike = |case: &Case| {
-            best_scores.as_ref().zip(case.best).is_some_and(|(own, best)| own.is_unlike(best, Promise::default()))
+            best_scores
+                .as_ref()
+                .zip(case.best)
+                .is_some_and(|(own, best)| own.is_unlike(best, Promise::default()))
         };
         Calibration::new(self.levels, &self.cases, is_unlike)
     }
@@ -134,18 +136,34 @@ impl Outcome {
         best_scores: Option<&BestScores>,
         promise: Promise,
     ) -> Self {
-        let levels = calibration.levels.len();
+        let threshold = calibration.threshold(promise);
+        Self::of(cases, calibration.levels.len(), |case| {
+            if best_scores.zip(case.best).is_some_and(|(own, best)| own.is_unlike(best, promise)) {
+                return None;
+            }
+            let certain = calibration.certainties(&case.votes);
+            Some(threshold.map_or(0, |least| certain.partition_point(|level| level.certainty >= least)))
+        })
+    }
+
+    /// The answers that go to the deepest level whose share of votes is at least `least`.
+    pub fn of_votes(cases: &[Case], levels: usize, least: f64) -> Self {
+        Self::of(cases, levels, |case| Some(case.votes.partition_point(|vote| vote.share >= least)))
+    }
+
+    /// The answers that all go to one level.
+    pub fn of_level(cases: &[Case], levels: usize, level: usize) -> Self {
+        Self::of(cases, levels, |case| Some(level.min(case.votes.len())))
+    }
+
+    /// The answers that go to `reached`; `None` where nothing is like the query.
+    fn of(cases: &[Case], levels: usize, reached: impl Fn(&Case) -> Option<usize>) -> Self {
         let mut outcome =
             Self { queries: cases.len(), unlike: 0, reached: vec![0; levels + 1], judged: 0, right: 0 };
-        let threshold = calibration.threshold(promise);
         for case in cases {
-            let unlike = best_scores.zip(case.best).is_some_and(|(own, best)| own.is_unlike(best, promise));
-            let certain = calibration.certainties(&case.votes);
-            let reached = match threshold {
-                Some(least) if !unlike => certain.partition_point(|level| level.certainty >= least),
-                _ => 0,
-            };
-            outcome.unlike += usize::from(unlike);
+            let reached = reached(case);
+            outcome.unlike += usize::from(reached.is_none());
+            let reached = reached.unwrap_or(0);
             outcome.reached[reached] += 1;
             let right = case.is_right(reached);
             outcome.judged += usize::from(right.is_some());

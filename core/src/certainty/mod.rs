@@ -98,7 +98,10 @@ impl Promise {
         }
         Err(Error::new(
             Kind::Config,
-            format!("the promise is {} %, but it is a share of right answers from 50 to 99.9 %", 100.0 * share),
+            format!(
+                "the promise is {} %, but it is a share of right answers from 50 to 99.9 %",
+                100.0 * share
+            ),
             "give 95, for example",
         ))
     }
@@ -207,7 +210,8 @@ impl Calibration {
                 (levels.into_iter().map(|certain| certain.certainty).collect(), case)
             })
             .collect();
-        let mut all: Vec<f64> = calibration.levels.iter().flat_map(|steps| steps.certainties.clone()).collect();
+        let mut all: Vec<f64> =
+            calibration.levels.iter().flat_map(|steps| steps.certainties.clone()).collect();
         all.sort_unstable_by(|a, b| b.total_cmp(a));
         all.dedup();
         calibration.thresholds = all
@@ -275,7 +279,9 @@ impl Calibration {
                 return Some("has a level with another number of shares than of certainties");
             }
             if !shares.iter().chain(certainties).all(is_share) || !ascends(shares) || !ascends(certainties) {
-                return Some("has a level whose shares and certainties are not numbers from 0 to 1 that ascend");
+                return Some(
+                    "has a level whose shares and certainties are not numbers from 0 to 1 that ascend",
+                );
             }
         }
         let falls = self.thresholds.windows(2).all(|pair| pair[0].certainty > pair[1].certainty);

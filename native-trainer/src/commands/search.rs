@@ -2,31 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use akin_base::directory::{self, Kind};
-use akin_base::files::read_regular_file;
-use akin_base::problem::{Advise, a_few, did_you_mean, problem};
+use akin_base::problem::problem;
 use akin_base::quantities::counted;
 use akin_base::terminal;
 use akin_base::text_table::align_words;
-use akin_core::bundle::{MANIFEST, Manifest};
-use akin_core::encoder::EncoderConfig;
+use akin_core::certainty::Promise;
 use akin_core::image::Pixels;
-use akin_core::search::Gallery;
-use akin_core::taxonomy::Labels;
+use akin_core::search::Hit;
 use akin_figures::terminal_picture;
 use akin_figures::terminal_picture::PictureFormat;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::commands::known_gallery::{Bundle, Found, KnownGallery, parse_promise};
 use crate::config::DeviceName;
-use crate::config::device;
 use crate::pictures::loader::Pictures;
 
 /// Find the items of a bundle that are nearest to an image.
 ///
-/// Embeds the image with an encoder of the bundle, and prints the nearest items of the gallery: their similarity and their
-/// path down the tree. A bundle holds no names of files: `item` is the place of a picture in the gallery, from 0. On a
+/// Embeds the image with an encoder of the bundle, and prints how far the answer of the nearest items holds, and the items:
+/// their similarity and their path down the tree. A bundle holds no names of files: `item` is the place of a picture in the gallery, from 0. On a
 /// terminal `--pictures` shows small pictures of the items.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
@@ -42,6 +38,9 @@ pub struct SearchArgs {
     /// The name of the encoder [default: that with the best H-AP, as on the page].
     #[arg(long, value_name = "NAME")]
     pub encoder: Option<String>,
+    /// The answer says a class as sure only if at least this share of such answers is right, in percent: 50 to 99.9.
+    #[arg(long, value_name = "PERCENT", default_value = "95", value_parser = parse_promise)]
+    pub promise: Promise,
     /// Print the pictures of the items, too: with the terminal's own protocol where it says that it has one, or else in
     /// coloured characters. `--pictures=FORMAT` chooses. Without a terminal only a chosen format is printed.
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
@@ -61,83 +60,73 @@ const COLUMNS: u32 = 24;
 /// Embeds the image and prints the nearest items.
 pub fn run(args: &SearchArgs) -> Result<()> {
     let bundle = Bundle::open(&args.bundle)?;
-    let contents = bundle.manifest.contents();
-    let number = encoder_number(&bundle.manifest, args.encoder.as_deref())?;
-    let entry = bundle.manifest.encoder(number)?;
     let picture = read_picture(&args.image)?;
+    let known = KnownGallery::of_bundle(&bundle, args.encoder.as_deref(), args.device)?;
+    let embedding = known.encoder.embed(&[picture], &known.device)?;
+    let Found { hits, unlike, answer } = known.ask(&embedding, args.count as usize, args.promise)?;
 
-    let device = device::open(args.device)?;
-    let mut architecture = entry.architecture.clone();
-    let preprocessing = serde_json::to_value(&entry.preprocessing)?;
-    if let Some(table) = architecture.as_object_mut() {
-        table.insert("preprocessing".into(), preprocessing);
-    }
-    let config: EncoderConfig = serde_json::from_value(architecture).advise(
-        || format!("akin does not know the architecture of the encoder {}", entry.name),
-        "export the run again with this version of akin",
-    )?;
-    let encoder = config.load(bundle.file(&entry.weights)?, &device)?;
-    let embedding = encoder.embed(&[picture], &device)?;
-
-    let embeddings = bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;
-    let labels = bundle.manifest.labels(&bundle.file(&contents.labels)?)?;
-    let gallery = Gallery::new(&embeddings, entry.report.config.similarity)?;
-    let hits = gallery.nearest(&embedding, args.count as usize, None)?;
-    let unlike = entry.best_scores.as_ref().and_then(|scores| scores.unlike_below());
-    let is_unlike = unlike.zip(hits.first()).is_some_and(|(least, hit)| hit.score < least);
-
-    let path = |item: usize| path_of(&bundle.manifest, &labels, item);
     if args.json {
-        let item = |hit: &akin_core::search::Hit| -> Value {
-            json!({ "item": hit.item, "score": hit.score, "labels": path(hit.item) })
+        let item = |hit: &Hit| -> Value {
+            json!({ "item": hit.item, "score": hit.score, "labels": known.path_of(hit.item) })
         };
         let items: Vec<Value> = hits.iter().map(item).collect();
         let all = json!({
-            "encoder": entry.name, "similarity": entry.report.config.similarity,
-            "levels": contents.taxonomy.level_names(), "unlike_the_gallery": is_unlike, "items": items,
+            "encoder": known.name, "similarity": known.similarity,
+            "levels": known.taxonomy.level_names(), "unlike_the_gallery": unlike,
+            "answer": answer.map(|answer| known.answer_json(&answer, args.promise)), "items": items,
         });
         terminal::print(&serde_json::to_string_pretty(&all)?)?;
         return Ok(());
     }
-    let row = |(rank, hit): (usize, &akin_core::search::Hit)| {
-        [vec![(rank + 1).to_string(), format!("{:.3}", hit.score), hit.item.to_string()], path(hit.item)]
-            .concat()
+    let row = |(rank, hit): (usize, &Hit)| {
+        [
+            vec![(rank + 1).to_string(), format!("{:.3}", hit.score), hit.item.to_string()],
+            known.path_of(hit.item),
+        ]
+        .concat()
     };
     let rows: Vec<Vec<String>> = hits.iter().enumerate().map(row).collect();
-    let levels = contents.taxonomy.level_names().iter().map(String::as_str);
+    let levels = known.taxonomy.level_names().iter().map(String::as_str);
     let header: Vec<&str> = ["rank", "score", "item"].into_iter().chain(levels).collect();
-    terminal::print(&align_words(&header, &rows, terminal::width()))?;
+    let table = align_words(&header, &rows, terminal::width());
+    match &answer {
+        Some(answer) => terminal::print(&format!("{}\n\n{table}", known.answer_text(answer)))?,
+        None => terminal::print(&table)?,
+    }
     if args.pictures == Some(PictureFormat::Auto) && !terminal::stdout_is_terminal() {
         terminal::warn(
             "--pictures shows pictures only on a terminal; --pictures=blocks writes their colour codes",
         );
     } else if let Some(format) = args.pictures {
         for (rank, hit) in hits.iter().enumerate() {
-            let caption = format!("{}  {}", rank + 1, path(hit.item).join(" / "));
+            let caption = format!("{}  {}", rank + 1, known.path_of(hit.item).join(" / "));
             let picture = terminal_picture::draw(&bundle.thumbnail(hit.item)?, format, COLUMNS)?;
             terminal::print_styled(&format!("\n{}\n{picture}", terminal::escape(&caption)))?;
         }
     }
     terminal::say(format_args!(
         "    Searched {} of {} with {}",
-        counted(embeddings.len(), "item", "items"),
-        contents.title,
-        entry.name
+        counted(known.items(), "item", "items"),
+        bundle.manifest.title,
+        known.name
     ));
-    if is_unlike {
+    match answer {
+        None => terminal::say(
+            "        Note the bundle has no calibration, so it is not known how far the answer holds; export it again with \
+             this version of akin",
+        ),
+        Some(answer) if !answer.possible => {
+            terminal::warn(known.impossible_text(args.promise));
+        }
+        Some(_) => {}
+    }
+    if unlike {
         terminal::warn(format_args!(
             "{} is unlike anything in the gallery: its best score is below that of 99 % of the gallery's own images",
             args.image.display()
         ));
     }
     Ok(())
-}
-
-/// The labels of an item, coarse → fine.
-fn path_of(manifest: &Manifest, labels: &Labels, item: usize) -> Vec<String> {
-    let taxonomy = &manifest.contents().taxonomy;
-    let name = |(level, &class): (usize, &u32)| taxonomy.class_name(level, class).to_owned();
-    (1..).zip(labels.row(item)).map(name).collect()
 }
 
 /// The image to search with.
@@ -148,68 +137,4 @@ fn read_picture(image: &Path) -> Result<Pixels> {
     picture.map(|pixels| (*pixels).clone()).ok_or_else(|| {
         problem(format!("the image {} cannot be read", image.display()), "give a JPEG, PNG or WebP file")
     })
-}
-
-/// The encoder of this name, or the one with the best H-AP.
-fn encoder_number(manifest: &Manifest, name: Option<&str>) -> Result<usize> {
-    let encoders = &manifest.contents().encoders;
-    let Some(name) = name else {
-        let score = |number: &usize| {
-            let report = &encoders[*number].report;
-            report.overall.get(akin_core::metrics::Metric::named("h_ap")).unwrap_or(f64::MIN)
-        };
-        // The first of equal scores.
-        let best = (0..encoders.len()).rev().max_by(|a, b| score(a).total_cmp(&score(b)));
-        return best.ok_or_else(|| problem("the bundle has no encoder", "export a run into it"));
-    };
-    encoders.iter().position(|encoder| encoder.name == name).ok_or_else(|| {
-        let names: Vec<&str> = encoders.iter().map(|encoder| encoder.name.as_str()).collect();
-        let near = did_you_mean(name, names.iter().copied());
-        problem(format!("the bundle has no encoder {name:?}"), format!("{near}it has {}", a_few(&names)))
-    })
-}
-
-/// A bundle on disk.
-struct Bundle {
-    folder: PathBuf,
-    manifest: Manifest,
-}
-
-impl Bundle {
-    fn open(folder: &Path) -> Result<Self> {
-        const HINT: &str = "write one with `akin export RUN --out BUNDLE`, or `akin demo`";
-        directory::recover(folder)?;
-        let manifest = folder.join(MANIFEST);
-        if !manifest.is_file()
-            && let Some(error) = directory::other_kind(folder, &[Kind::Bundle], HINT)
-        {
-            return Err(error);
-        }
-        let bytes = read_regular_file(&manifest)
-            .advise(|| format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()), HINT)?;
-        Ok(Self { folder: folder.to_owned(), manifest: Manifest::parse(&bytes)? })
-    }
-
-    /// The bytes of a file, checked.
-    fn file(&self, path: &str) -> Result<Vec<u8>> {
-        let whole = self.folder.join(path);
-        let bytes = read_regular_file(&whole)
-            .advise(|| format!("{} cannot be read", whole.display()), "export or copy the bundle again")?;
-        self.manifest.verify(path, &bytes)?;
-        Ok(bytes)
-    }
-
-    /// The thumbnail of a gallery item.
-    fn thumbnail(&self, item: usize) -> Result<image::RgbImage> {
-        let thumbnails = &self.manifest.contents().thumbnails;
-        let per_sheet = (thumbnails.columns * thumbnails.rows) as usize;
-        let Some(path) = thumbnails.sheets.get(item / per_sheet) else {
-            return Err(problem(format!("item {item} has no thumbnail"), "export the bundle again"));
-        };
-        let sheet = image::load_from_memory(&self.file(path)?)
-            .advise(|| format!("{path} is damaged"), "export or copy the bundle again")?;
-        let (place, side) = ((item % per_sheet) as u32, thumbnails.tile);
-        let (x, y) = (place % thumbnails.columns * side, place / thumbnails.columns * side);
-        Ok(sheet.crop_imm(x, y, side, side).to_rgb8())
-    }
 }

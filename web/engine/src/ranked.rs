@@ -38,15 +38,14 @@ impl Ranked {
     pub(crate) fn new(known: &Known, query: &Query, k: usize) -> akin_core::Result<Self> {
         let scores = known.gallery.scores(query.embedding)?;
         let hits = top_k(&scores, k, query.itself);
-        let likeness = known
-            .best_scores
-            .and_then(|own| own.unlike_below(Promise::default()))
-            .zip(hits.first())
-            .map(|(unlike_below, &Hit { score: best, .. })| Likeness {
-                best,
-                unlike_below,
-                unlike: best < unlike_below,
-            });
+        let likeness =
+            known.best_scores.and_then(|own| own.unlike_below(Promise::default())).zip(hits.first()).map(
+                |(unlike_below, &Hit { score: best, .. })| Likeness {
+                    best,
+                    unlike_below,
+                    unlike: best < unlike_below,
+                },
+            );
         let own = query.labels.zip(known.labels);
         let shared_level_with = |item: usize| own.map(|(own, labels)| shared_level(own, labels.row(item)));
         let votes = match (query.labels, known.labels) {

@@ -3,8 +3,8 @@
 use akin_base::problem::problem;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::{
-    Affinity, BundleWriter, ElementType, EncoderEntry, Map, MapMeans, MapProxies, NO_ANCESTOR,
-    QueryTable, coordinate_bytes, embedding_bytes, number_bytes,
+    Affinity, BundleWriter, ElementType, EncoderEntry, Map, MapMeans, MapProxies, NO_ANCESTOR, QueryTable,
+    coordinate_bytes, embedding_bytes, number_bytes,
 };
 use akin_core::certainty::LeaveOneOut;
 use akin_core::embeddings::Embeddings;
