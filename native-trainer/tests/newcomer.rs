@@ -421,6 +421,7 @@ fn classify_says_what_many_images_show_by_run_and_by_bundle() {
     at.akin(&["classify", "run", folder, "--encoder", "tiny"])
         .expect_code(1)
         .expect_stderr("`--encoder` is for a bundle");
+    at.akin(&["classify", "run", folder, "--promise", "99.9"]).expect_code(0);
     at.akin(&["classify", "run", folder, "--promise", "100"]).expect_code(2).expect_stderr("50 to 99.9 %");
 }
 

@@ -93,8 +93,9 @@ impl Promise {
     ///
     /// [`Kind::Config`] for a number outside 0.5 to 0.999.
     pub fn new(share: f64) -> Result<Self> {
-        if (0.5..=0.999).contains(&share) {
-            return Ok(Self(share));
+        // 99.9 / 100 is a little more than 0.999.
+        if (0.5..=0.999 + 1e-9).contains(&share) {
+            return Ok(Self(share.min(0.999)));
         }
         Err(Error::new(
             Kind::Config,

@@ -259,4 +259,5 @@ fn promises_are_shares_from_a_half_to_999_in_1000() {
     for share in [0.4, 1.0, -1.0, f64::NAN] {
         assert!(Promise::new(share).is_err(), "{share}");
     }
+    assert_eq!(Promise::new(99.9 / 100.0).unwrap().share(), 0.999);
 }

@@ -117,9 +117,18 @@ def split(data, seed):
     }
     for name, part in parts.items():
         write(name, [data.vectors[item] for item in part], [data.labels[item] for item in part], data.levels)
+    # Images that share no class with the gallery cannot be evaluated alone, so they ask together with the queries.
     foreign = [[f"another data set {level}" for level in data.levels]] * len(data.foreign)
-    write("foreign", data.foreign, foreign, data.levels)
-    return [measure(name, data.levels) for name in ["queries", "held-out", "foreign"]]
+    vectors = [data.vectors[item] for item in parts["queries"]] + data.foreign
+    write("both", vectors, [data.labels[item] for item in parts["queries"]] + foreign, data.levels)
+    own, held_out, both = [measure(name, data.levels) for name in ["queries", "held-out", "both"]]
+    return [own, held_out, [difference(*rows) for rows in zip(both, own)]]
+
+
+def difference(both, own):
+    """The answers to the images of another data set alone."""
+    counts = {key: both[key] - own[key] for key in ["queries", "nothing_like_it"]}
+    return counts | {"reached": [a - b for a, b in zip(both["reached"], own["reached"])]}
 
 
 def mean_and_error(values):
@@ -138,16 +147,18 @@ def numbers(own, held, foreign):
     """The numbers of one split, one method and one promise."""
     level = lambda row: sum(depth * count for depth, count in enumerate(row["reached"])) / row["queries"]
     answered = own["queries"] - own["reached"][0]
+    # The fixed level was chosen on the images that ask.
+    fixed = own["answers_by"].startswith(("always", "never"))
     return {
         "right": share(own["right"], own["judged"]),
         "answered": share(answered, own["queries"]),
         "finest level": share(own["reached"][-1], own["queries"]),
         "mean level": level(own),
         "told unlike": share(own["nothing_like_it"], own["queries"]),
-        "held-out: rightly above": share(held["right"], held["queries"]),
-        "held-out: too far": share(held["judged"] - held["right"], held["queries"]),
-        "other data: unlike": share(foreign["nothing_like_it"], foreign["queries"]),
-        "other data: answered": share(foreign["queries"] - foreign["reached"][0], foreign["queries"]),
+        "held-out: rightly above": None if fixed else share(held["right"], held["queries"]),
+        "held-out: too far": None if fixed else share(held["judged"] - held["right"], held["queries"]),
+        "other data: unlike": None if fixed else share(foreign["nothing_like_it"], foreign["queries"]),
+        "other data: answered": None if fixed else share(foreign["queries"] - foreign["reached"][0], foreign["queries"]),
     }
 
 
@@ -184,7 +195,7 @@ def main():
                 text = f"{mean:.{digits}f}"
                 row.append("–" if not values else f"{text} ± {error:.2f}" if column == "right" else text)
                 record |= {column: mean, f"{column}, standard error": error}
-            if values and by == "certainty":
+            if by == "certainty":
                 right, error = record["right"], record["right, standard error"]
                 record["kept"] = math.isnan(right) or right >= 100 * promise - 2 * error
             table.append(row)
