@@ -19,7 +19,8 @@
 //! # What is promised
 //!
 //! Of the queries whose answer says at least the coarsest level, at least a share of `promise` is right: the class said
-//! is theirs. Silence buys nothing, because a query without an answer does not count.
+//! is theirs. Silence buys nothing, because a query without an answer does not count. The promise is about all answers
+//! together: one of them may be less certain than the promise, and its certainty stands beside it.
 //!
 //! The share of wrong answers is no monotone function of the threshold, so conformal risk control (Angelopoulos et al.
 //! 2024) does not apply. *Learn then Test* (Angelopoulos et al. 2025) does: a threshold θ passes if

@@ -120,7 +120,7 @@ impl Certainty {
         };
         Ok(format!(
             "{}\n\n{who} Right: of the answers. Below each level: the share of the queries whose answer goes at least there. \
-             Answers by certainty hold the promise; by votes: the share of votes reaches it; always: plain votes at the \
+             Answers by certainty: as `akin classify` gives them; by votes: the share of votes reaches the promise; always: plain votes at the \
              finest level that keeps it.",
             align_numbers(&header, &rows)
         ))
