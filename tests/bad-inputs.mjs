@@ -65,6 +65,7 @@ const GOOD = {
   'config show': ['config', 'show', 'tiny.toml'],
   report: ['report', 'run', '--out', 'new.html'],
   search: ['search', 'bundle', 'picture.png'],
+  classify: ['classify', 'bundle', 'picture.png'],
   doctor: ['doctor'],
   completions: ['completions', 'bash'],
   man: ['man', 'new'],
@@ -104,6 +105,7 @@ const MISSING = ['nowhere', 'nowhere/at/all'];
 /// Bad values of each option that takes one.
 const BAD = {
   '--set': ['nonsense', '=1', 'run.steps=', 'run.nonsense=1', 'nonsense.key=1', 'run.steps=[', 'data.levels=[]'],
+  '--promise': ['x', '49', '100', '-1', 'nan', ''],
   '--out': ['file/below', 'file', ''],
   '--backbone': ['x', ''],
   '--log': ['x', ''],
@@ -318,6 +320,7 @@ for (const file of fs.readdirSync(path.join(folder, 'bundle/0-tiny')).filter((fi
   damage('bundle', `0-tiny/${file}`, (at) => ['search', at, 'picture.png']);
 }
 for (const [name, bytes] of Object.entries({ 'that is empty': '', 'that is no picture': 'a picture', 'cut short': read('picture.png').subarray(0, 60) })) {
+  add(`akin classify with an image ${name}`, ['classify', 'bundle', 'bad.png'], () => write('bad.png', bytes));
   add(`akin search with an image ${name}`, ['search', 'bundle', 'bad.png'], () => write('bad.png', bytes));
 }
 for (const photos of ['nowhere', 'file', 'run', 'data/labels.csv/x', 'no-photos', 'loose', 'few']) {
@@ -329,7 +332,7 @@ add('akin init with a line end', ['init', 'data', '--out', 'new\n.toml']);
 add('akin embed onto a folder', ['embed', 'run', 'data/images', '--out', 'data', '--overwrite']);
 add('akin init onto a config', ['init', 'data', '--out', 'tiny.toml']);
 add('akin serve of a run that is not finished', ['serve', 'unfinished']);
-for (const [command, ...rest] of [['search', 'run', 'picture.png'], ['search', 'data', 'picture.png'], ['serve', 'data'], ['report', 'bundle', '--out', 'new.html'],
+for (const [command, ...rest] of [['search', 'run', 'picture.png'], ['search', 'data', 'picture.png'], ['classify', 'data', 'picture.png'], ['serve', 'data'], ['report', 'bundle', '--out', 'new.html'],
   ['eval', 'data'], ['export', 'bundle', '--out', 'new'], ['resume', 'bundle']]) {
   add(`akin ${command} of another directory, ${rest[0]}`, [command, ...rest]);
 }

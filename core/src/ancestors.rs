@@ -14,7 +14,7 @@ use crate::Result;
 use crate::embeddings::Embeddings;
 use crate::search::{Gallery, top_k};
 use crate::similarity::Similarity;
-use crate::taxonomy::{Labels, shared_level};
+use crate::taxonomy::{Labels, shared_interval};
 
 /// Items and proxies in one space.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl<'a> Ancestors<'a> {
     }
 
     /// The ancestor of an item at each level, [L], coarse to fine; ties go to the first proxy. `None` at a level at which
-    /// no other item is kin of just that level.
+    /// no other item is kin of just that level; items whose shared level is not decided are left out.
     ///
     /// # Errors
     ///
@@ -60,7 +60,8 @@ impl<'a> Ancestors<'a> {
         let to_proxies = self.proxies.scores(self.items.row(item))?;
         let mut nearest: Vec<Option<usize>> = vec![None; self.labels.levels() + 1];
         for other in (0..scores.len()).filter(|&other| other != item) {
-            let best = &mut nearest[shared_level(own, self.labels.row(other))];
+            let Some(level) = shared_interval(own, self.labels.row(other)).level() else { continue };
+            let best = &mut nearest[level];
             if best.is_none_or(|best| scores[other] > scores[best]) {
                 *best = Some(other);
             }
@@ -92,6 +93,7 @@ mod tests {
     use super::*;
     use crate::poincare::{Curvature, distance};
     use crate::random::{stream, uniform};
+    use crate::taxonomy::shared_level;
 
     #[test]
     fn lines_equal_a_naive_transcription() {

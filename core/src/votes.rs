@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::search::Hit;
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, UNKNOWN};
 
 /// The class that has most votes at one level.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -13,15 +13,16 @@ pub struct Vote {
     pub level: usize,
     /// The class id at this level.
     pub class: u32,
-    /// Its share of the weight of all neighbours. In (0, 1]; it never rises from one level to the next.
+    /// Its share of the weight of all neighbours whose label is known at this level. In (0, 1]; if all labels are known, it
+    /// never rises from one level to the next.
     pub share: f64,
 }
 
-/// The votes of the neighbours, coarse to fine: one class per level, or none at all without neighbours.
+/// The votes of the neighbours, coarse to fine: one class per level, down to the last level at which a neighbour votes.
 ///
 /// A neighbour's weight falls linearly with its score, from 1.01 for the nearest to 0.01 for the last; neighbours of
 /// equal score have equal weights. Below the first level only the neighbours of the class chosen above vote, so that
-/// the classes form a path of the taxonomy. When two classes have equal votes, the one with the nearer neighbour wins.
+/// the classes form a path of the taxonomy. A neighbour does not vote at a level at which its label is unknown. When two classes have equal votes, the one with the nearer neighbour wins.
 ///
 /// `neighbours` are in ranked order, best first, as [`top_k`](crate::search::top_k) returns them; `labels` has a row for
 /// each of their items.
@@ -46,14 +47,15 @@ pub fn votes(labels: &Labels, neighbours: &[Hit]) -> Vec<Vote> {
     let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else { return Vec::new() };
     let span = (first.score - last.score).max(f32::EPSILON);
     let weight = |hit: &Hit| 0.01 + f64::from((hit.score - last.score) / span);
-    let total: f64 = neighbours.iter().map(weight).sum();
     let mut voters = neighbours.to_vec();
     let mut votes = Vec::new();
     for level in 1..=labels.levels() {
         let class_of = |hit: &Hit| labels.row(hit.item)[level - 1];
+        let is_known = |hit: &&Hit| class_of(hit) != UNKNOWN;
+        let total: f64 = neighbours.iter().filter(is_known).map(weight).sum();
         // In the order of each class's nearest neighbour.
         let mut classes: Vec<(u32, f64)> = Vec::new();
-        for voter in &voters {
+        for voter in voters.iter().filter(is_known) {
             match classes.iter_mut().find(|(class, _)| *class == class_of(voter)) {
                 Some((_, sum)) => *sum += weight(voter),
                 None => classes.push((class_of(voter), weight(voter))),
@@ -97,6 +99,16 @@ mod tests {
         let votes = voted(&[(5, 0.5), (0, 0.5), (1, 0.5), (4, 0.5)]);
         assert_eq!((votes[0].class, votes[1].class), (0, 0));
         assert!((votes[0].share - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_neighbour_of_unknown_species_votes_for_its_family_alone() {
+        let labels = Labels::new(2, vec![0, UNKNOWN, 0, 1, 1, 2]).unwrap();
+        let neighbours = [0, 1, 2].map(|item| Hit { item, score: 0.5 });
+        let shares: Vec<_> =
+            votes(&labels, &neighbours).iter().map(|vote| (vote.class, vote.share)).collect();
+        assert_eq!(shares, [(0, 0.02 / 0.03), (1, 0.5)]);
+        assert_eq!(votes(&labels, &neighbours[..1]).len(), 1);
     }
 
     #[test]

@@ -3,10 +3,11 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items,
-    MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable,
-    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
+    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST,
+    Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable, Thumbnails,
+    coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
+use akin_core::certainty::{BestScores, Calibration, Steps, Threshold};
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::{Normalisation, Preprocessing};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
@@ -47,6 +48,7 @@ fn contents() -> Contents {
         report: report.clone(),
         maps: Vec::new(),
         best_scores: None,
+        calibration: None,
         affinities: Vec::new(),
         query_scores: None,
     };
@@ -75,6 +77,11 @@ fn contents() -> Contents {
             scores: "happier/scores.f32".into(),
         }),
         best_scores: BestScores::from_scores(vec![0.8, 0.25, 0.6]),
+        calibration: Some(Calibration {
+            items: 3,
+            levels: vec![Steps { shares: vec![0.2, 0.9], certainties: vec![0.25, 0.8] }; 2],
+            thresholds: vec![Threshold { certainty: 0.8, answered: 2, wrong: 1 }],
+        }),
         ..encoder("happier")
     };
     Contents {
@@ -334,12 +341,13 @@ fn optional_fields_may_be_absent() {
     let alone = altered(|m| {
         let encoder = m["encoders"][0].as_object_mut().unwrap();
         encoder.remove("maps").unwrap();
-        for field in ["best_scores", "affinities", "query_scores"] {
+        for field in ["best_scores", "calibration", "affinities", "query_scores"] {
             encoder.remove(field).unwrap();
         }
     });
     let manifest = Manifest::parse(&alone).unwrap();
     assert!(manifest.encoders[0].maps.is_empty() && manifest.encoders[0].best_scores.is_none());
+    assert!(manifest.encoders[0].calibration.is_none());
     let error = manifest.map_points(0, 0, b"").unwrap_err();
     assert!(error.message().contains("no map 0"), "{error}");
     assert!(manifest.affinity_scores(0, 0, b"").unwrap_err().message().contains("no affinity 0"));
@@ -494,6 +502,13 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ("/encoders/0/best_scores/quantiles", json!([0.1, 0.2]), "101 finite numbers"),
         ("/encoders/0/best_scores/quantiles", json!(vec![1e300; 101]), "101 finite numbers"),
         ("/encoders/0/best_scores/quantiles/3", json!(9.0), "ascending order"),
+        ("/encoders/0/calibration/levels", json!([]), "another number of levels than the taxonomy"),
+        ("/encoders/0/calibration/levels/1/shares", json!([0.5]), "another number of shares"),
+        ("/encoders/0/calibration/levels/0/shares", json!([0.9, 0.2]), "that ascend"),
+        ("/encoders/0/calibration/levels/0/certainties/1", json!(1.5), "from 0 to 1"),
+        ("/encoders/0/calibration/thresholds/0/certainty", json!(-0.5), "from 1 to 0"),
+        ("/encoders/0/calibration/thresholds/0/wrong", json!(3), "more wrong answers than answers"),
+        ("/encoders/0/calibration/items", json!(1), "more answers than items"),
         ("/encoders/0/preprocessing/crop", json!(0), "crops to 0"),
         ("/encoders/0/report/levels", json!([]), "report"),
         ("/evaluation_config/block", json!(0), "evaluation_config"),

@@ -43,6 +43,7 @@ enum Command {
     Export(commands::export::ExportArgs),
     Serve(commands::serve::ServeArgs),
     Search(commands::search::SearchArgs),
+    Classify(commands::classify::ClassifyArgs),
     Verify(commands::verify::VerifyArgs),
     Page(commands::page::PageArgs),
     Biomorphs(commands::biomorphs::BiomorphsArgs),
@@ -69,7 +70,11 @@ impl Cli {
 
     /// Whether the command computes with networks for long.
     pub fn computes(&self) -> bool {
-        self.trains() || matches!(self.command, Command::Bench(_) | Command::Embed(_) | Command::Eval(_))
+        self.trains()
+            || matches!(
+                self.command,
+                Command::Bench(_) | Command::Classify(_) | Command::Embed(_) | Command::Eval(_)
+            )
     }
 
     /// Runs the command.
@@ -79,6 +84,7 @@ impl Cli {
             Command::Init(args) => commands::init::run(&args),
             Command::Config(what) => commands::config::run(what),
             Command::Search(args) => commands::search::run(&args),
+            Command::Classify(args) => commands::classify::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Completions(args) => commands::completions::completions(&args, Self::command()),
             Command::Man(args) => commands::completions::man(&args, Self::command()),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{ElementType, INDEX, Index, MANIFEST, Manifest};
+use akin_core::certainty::Promise;
 use akin_core::search::Gallery;
 
 fn galleries() -> PathBuf {
@@ -48,7 +49,7 @@ fn groceries_has_two_encoders_in_half_precision_that_find_the_kind_of_most_queri
         let queries = groceries(entry.query_embeddings.as_ref().unwrap());
         let queries = manifest.query_embeddings(encoder, &queries).unwrap();
         let gallery = Gallery::new(&embeddings, entry.report.config.similarity).unwrap();
-        let unlike_below = entry.best_scores.as_ref().unwrap().unlike_below().unwrap();
+        let unlike_below = entry.best_scores.as_ref().unwrap().unlike_below(Promise::default()).unwrap();
         let (mut right, mut unlike) = (0, 0);
         // Every eighth query, for time.
         let some: Vec<usize> = (0..queries.len()).step_by(8).collect();

@@ -374,13 +374,78 @@ fn search_finds_the_picture_itself_first() {
     let answer = at.akin(&["search", bundle, image, "--pictures"]).expect_code(0);
     assert!(!answer.stdout.contains('\u{1b}'), "a pipe gets no codes unless they are asked for");
     let answer = answer.expect_stderr("--pictures=blocks writes their colour codes");
-    assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("\nrank"), "{}", answer.stdout);
+    // A few pictures of random labels promise nothing.
+    assert!(answer.stdout.starts_with("Nothing is sure; probably "), "{}", answer.stdout);
+    assert!(
+        answer.stderr.contains("too small or too hard to be sure of anything at 95 %"),
+        "{}",
+        answer.stderr
+    );
     let answer = at.akin(&["search", bundle, image, "--pictures=blocks"]).expect_code(0);
-    assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("\nrank"), "{}", answer.stdout);
     assert!(answer.stdout.contains("\u{1b}[38;2;"), "{}", answer.stdout);
     at.akin(&["search", bundle, image, "--encoder", "tni"])
         .expect_code(1)
         .expect_stderr("did you mean `tiny`?");
+}
+
+#[test]
+fn classify_says_what_many_images_show_by_run_and_by_bundle() {
+    let at = photos();
+    at.write("tiny.toml", CONFIG);
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--no-maps"]).expect_code(0);
+    at.write("broken/a.png", "no picture");
+    let folder = "photos/group 0";
+    let json = |model: &str, more: &[&str]| -> Vec<Value> {
+        let args = [&["classify", model, folder, "--format", "json"], more].concat();
+        serde_json::from_str(&at.akin(&args).expect_code(0).stdout).unwrap()
+    };
+    let (by_run, by_bundle) = (json("run", &[]), json("bundle", &[]));
+    assert_eq!(by_run.len(), by_bundle.len());
+    for (row, other) in by_run.iter().zip(&by_bundle) {
+        assert_eq!(row["path"], other["path"]);
+        let levels = row["answer"]["levels"].as_array().unwrap();
+        let certainties: Vec<f64> = levels.iter().map(|level| level["certainty"].as_f64().unwrap()).collect();
+        assert!(certainties.is_sorted_by(|a, b| a >= b), "{certainties:?}");
+        assert_eq!(row["answer"]["levels"], other["answer"]["levels"], "both measure the same gallery");
+        assert!(row["nearest"]["name"].as_str().unwrap().ends_with(".png"));
+    }
+    let text = at.akin(&["classify", "bundle", folder, "--format", "csv"]).expect_code(0).stdout;
+    assert_eq!(csv::Reader::from_reader(text.as_bytes()).records().count(), by_run.len());
+    at.akin(&["classify", "bundle", folder, "--promise", "50"]).expect_code(0).expect_stderr("Classified");
+
+    at.akin(&["classify", "run", folder, "broken"]).expect_code(1).expect_stderr("a.png");
+    let answer = at.akin(&["classify", "run", folder, "broken", "--skip", "--format", "json"]).expect_code(0);
+    let rows: Vec<Value> = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(rows.len(), by_run.len());
+    answer.expect_stderr("skipped").expect_stderr("1 image could not be read");
+    at.akin(&["classify", "run", folder, "--encoder", "tiny"])
+        .expect_code(1)
+        .expect_stderr("`--encoder` is for a bundle");
+    at.akin(&["classify", "run", folder, "--promise", "99.9"]).expect_code(0);
+    at.akin(&["classify", "run", folder, "--promise", "100"]).expect_code(2).expect_stderr("50 to 99.9 %");
+}
+
+#[test]
+fn eval_measures_how_far_the_answers_hold() {
+    let at = photos();
+    at.write("tiny.toml", CONFIG);
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    let answer = at.akin(&["eval", "run", "--certainty", "--json"]).expect_code(0);
+    let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let rows = found["certainty"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 12, "three ways at four promises");
+    for row in rows {
+        let reached: u64 =
+            row["reached"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(reached, row["queries"].as_u64().unwrap());
+    }
+    at.akin(&["eval", "run", "--certainty"])
+        .expect_code(0)
+        .expect_stdout("answers by")
+        .expect_stdout("mean level");
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn a_report_is_one_file_without_scripts_and_names_are_text() {
         "H-AP during the training",
         "Most severe mistakes",
         "Confusion of group",
+        "How far the answers hold",
         "first: relative δ-hyperbolicity ",
         "in 2 draws of 6 items",
     ] {
@@ -151,6 +152,7 @@ fn figures_are_written_as_svg_and_png() {
     for figure in [
         "affinity",
         "best",
+        "certainty",
         "class-means",
         "confusion-1",
         "gallery",

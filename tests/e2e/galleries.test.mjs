@@ -288,6 +288,7 @@ test("a picture that is unlike everything in the gallery is told so before the v
       );
     });
     assert.ok(comesFirst && (await page.$("[data-testid=votes][data-unlike]")));
+    assert.equal(await page.$("[data-testid=answer]"), null);
     assert.match(
       await page.innerText("[data-testid=status]"),
       /unlike anything in the gallery/,
@@ -318,6 +319,16 @@ test("a photo that is like the gallery gets its votes alone", () =>
     await waitForRankings(page, "image:photo.jpg");
     assert.equal(await page.$("[data-testid=unlike]"), null);
     assert.ok(await page.$("[data-testid=votes]:not([data-unlike])"));
+    // Three pictures promise nothing, and the page says so beside what is probable.
+    const answer = await page.waitForSelector("[data-testid=answer]");
+    const text = (await answer.innerText()).replace(/\s+/g, " ");
+    assert.match(
+      text,
+      /^Nothing is sure; probably a \(\d+ %\)\. Of the 3 nearest pictures, 2 are a\./,
+    );
+    assert.match(text, /too small, or too hard, .* at 95 %/);
+    await page.selectOption("[data-testid=promise]", "0.8");
+    await page.waitForSelector("[data-testid=answer][data-promise='0.8']");
   }));
 
 test("an embedding can be cancelled, and a folder without photos is refused", () =>

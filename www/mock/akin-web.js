@@ -196,6 +196,7 @@ export class Engine {
           depth,
         ),
       votes: own || depth === 0 ? null : votes(order.slice(0, 10), row, depth),
+      answers: own || depth === 0 || isHash ? null : answers(order.slice(0, 10), row, depth),
       likeness: order[0] && !isHash ? { best: order[0].score, unlike_below: 0.8, unlike: order[0].score < 0.8 } : null,
       codes: isHash
         ? {
@@ -250,6 +251,23 @@ function metrics(levels, depth) {
     overall: { h_ap, ndcg, asi },
     levels: ap.map((value, index) => ({ ap: value, "recall@1": recall_at_1[index] })),
   };
+}
+
+/** Answers at four promises: a share of the votes stands for a certainty. */
+function answers(nearest, row, depth) {
+  const cast = votes(nearest, row, depth);
+  let above = 1;
+  const levels = cast.map(({ level, class: id, share }) => ({
+    level,
+    class: id,
+    certainty: (above = Math.min(above, share)),
+  }));
+  return [0.8, 0.9, 0.95, 0.99].map((promise) => {
+    const reached = levels.filter(({ certainty }) => certainty >= promise - 0.3).length;
+    const answer = { levels, reached, unlike: false, possible: true };
+    const speakers = levels.map((one) => nearest.filter(({ item }) => row(item)[one.level - 1] === one.class).length);
+    return { promise, answer, probable: levels[reached] ?? null, speakers, voters: nearest.length };
+  });
 }
 
 function votes(nearest, row, depth) {

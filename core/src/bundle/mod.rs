@@ -3,7 +3,6 @@
 //! bundles.
 #![doc = include_str!("FORMAT.md")]
 
-mod best_scores;
 mod canonical;
 mod index;
 mod read;
@@ -12,11 +11,11 @@ mod write;
 use half::f16;
 use serde::{Deserialize, Serialize};
 
+use crate::certainty::{BestScores, Calibration};
 use crate::evaluate::{EvaluationConfig, Report};
 use crate::image::Preprocessing;
 use crate::taxonomy::Taxonomy;
 
-pub use best_scores::BestScores;
 pub use index::{Index, IndexEntry};
 pub use read::Manifest;
 pub use write::{BundleWriter, coordinate_bytes, embedding_bytes, label_bytes, number_bytes};
@@ -132,6 +131,9 @@ pub struct EncoderEntry {
     /// How alike the gallery's own nearest items are. `None` where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_scores: Option<BestScores>,
+    /// How far the answers of this gallery can be trusted. `None` where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// How alike the classes of the gallery are; at most one per level, and none where there are too many classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub affinities: Vec<Affinity>,

@@ -12,6 +12,7 @@ use super::{
     Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST,
     MAX_DIMENSION, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, VERSION, canonical,
 };
+use crate::certainty::BestScores;
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
 use crate::similarity::Similarity;
@@ -526,10 +527,15 @@ impl Manifest {
             let rows = if self.queries.count > 0 { self.queries.count } else { self.gallery.count };
             self.check_length(&table.scores, &[rows, table.columns.len(), 4])?;
         }
-        if !entry.best_scores.as_ref().is_none_or(super::BestScores::is_valid) {
+        if let Some(flaw) =
+            entry.calibration.as_ref().and_then(|calibration| calibration.flaw(self.taxonomy.depth()))
+        {
+            return Err(inconsistent(format!("the calibration of encoder {name:?} {flaw}")));
+        }
+        if !entry.best_scores.as_ref().is_none_or(BestScores::is_valid) {
             return Err(inconsistent(format!(
                 "the best scores of encoder {name:?} are not {} finite numbers in ascending order",
-                super::BestScores::COUNT
+                BestScores::COUNT
             )));
         }
         Ok(())

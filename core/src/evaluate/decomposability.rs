@@ -66,7 +66,8 @@ pub struct DecomposabilityGap {
 ///
 /// # Errors
 ///
-/// [`Kind::Config`] for batches of fewer than 2 items or of more items than the set has; otherwise as
+/// [`Kind::Config`] for batches of fewer than 2 items or of more items than the set has; [`Kind::Taxonomy`] for unknown
+/// labels; otherwise as
 /// [`evaluate`](super::evaluate), except that no query needs a positive.
 pub fn decomposability_gap(
     set: Labelled<'_>,
@@ -101,6 +102,13 @@ fn gap(
     check_shapes(depth, "query", set.into())?;
     config.checked(depth)?;
     check_batch(batch, count)?;
+    if !set.labels.are_known() {
+        return Err(Error::new(
+            Kind::Taxonomy,
+            "the decomposability gap needs the labels of all items, and some are unknown",
+            "leave out the decomposability gap, or the items whose labels are unknown",
+        ));
+    }
     let quiet = Execution { progress: &|_| {}, ..*execution };
     let queries = PointSet::new(config.similarity, set.embeddings, "query", &quiet)?;
     let average_precisions = |search: Search<'_>, execution: &Execution<'_>| {

@@ -170,6 +170,7 @@ pub mod fixture {
             report: Report::new(&levels, &config.checked(1).unwrap(), 2, vec![]),
             maps: vec![],
             best_scores: None,
+            calibration: None,
             affinities: Vec::new(),
             query_scores: None,
         };

@@ -139,7 +139,11 @@ impl Model {
 }
 
 /// The given files, and the images in the given folders, sorted inside each folder.
-fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+///
+/// # Errors
+///
+/// A path that does not exist or is not UTF-8, or no image at all.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -158,7 +162,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     if let Some(file) = files.iter().find(|file| file.to_str().is_none()) {
         return Err(problem(
-            format!("the path {} is not UTF-8, so the table of paths cannot hold it", file.display()),
+            format!("the path {} is not UTF-8, so a table of paths cannot hold it", file.display()),
             "rename the file or its folder",
         ));
     }

@@ -32,6 +32,7 @@ use crate::config::{
     DataConfig, PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name,
 };
 use crate::data::{self, Dataset};
+use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
 use crate::evaluation::paper_results::published_text;
 use crate::evaluation::report::{measurement, paired_tests_text, report_text, score};
@@ -70,7 +71,15 @@ pub fn run(args: EvalArgs) -> Result<()> {
         (None, None) => {
             let (report, queries) = shard::merge(&args.merge)?;
             let asked = report.config.metrics.len();
-            Evaluated { report, queries, gallery: vec![], asked, published: None, other: None }
+            Evaluated {
+                report,
+                queries,
+                gallery: vec![],
+                asked,
+                published: None,
+                other: None,
+                certainty: None,
+            }
         }
     };
     if let Some(file) = &args.per_query {
@@ -126,8 +135,12 @@ fn check_outputs(args: &EvalArgs, pretrained: Option<&PretrainedConfig>, replace
 
 /// The report of one evaluation, as a table or as JSON.
 fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
-    let Evaluated { mut report, asked, published, other, .. } = evaluated;
+    let Evaluated { mut report, asked, published, other, certainty, .. } = evaluated;
     report.per_query.clear();
+    if let (true, Some(certainty)) = (args.json, &certainty) {
+        let all = json!({ "report": report, "certainty": certainty.json()? });
+        return Ok(serde_json::to_string_pretty(&all)?);
+    }
     if args.json {
         return Ok(serde_json::to_string_pretty(&report)?);
     }
@@ -138,7 +151,9 @@ fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
     }
     let measured = |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
     let published = published.and_then(|published| published_text(&published, other.as_ref(), measured));
-    Ok([report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n"))
+    let certainty = certainty.map(|certainty| certainty.text()).transpose()?;
+    let parts = [report_text(&report)].into_iter().chain(certainty).chain(published);
+    Ok(parts.collect::<Vec<_>>().join("\n\n"))
 }
 
 /// The scores of an evaluation beside those of the run `against`, with tests of their differences.
@@ -196,6 +211,8 @@ struct Evaluated {
     published: Option<PublishedConfig>,
     /// The data set that was evaluated instead of the run's.
     other: Option<DataConfig>,
+    /// How far the answers hold, if that is asked for.
+    certainty: Option<Certainty>,
 }
 
 impl Evaluated {
@@ -204,13 +221,15 @@ impl Evaluated {
         dataset: &Dataset,
         asked: usize,
         published: Option<PublishedConfig>,
-    ) -> Self {
+        args: &EvalArgs,
+    ) -> Result<Self> {
+        let certainty = if args.certainty { evaluation.certainty(dataset)? } else { None };
         let paths = |items: &[usize]| -> Vec<String> {
             items.iter().map(|&item| dataset.paths[item].display().to_string()).collect()
         };
         let queries = paths(&evaluation.queries.items);
         let gallery = evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default();
-        Self { report: evaluation.report, queries, gallery, asked, published, other: None }
+        Ok(Self { report: evaluation.report, queries, gallery, asked, published, other: None, certainty })
     }
 }
 
@@ -244,7 +263,7 @@ fn evaluate_run(
     let pictures = Pictures::of(&dataset);
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
-    let evaluated = Evaluated::new(evaluation, &dataset, asked, run.config.published);
+    let evaluated = Evaluated::new(evaluation, &dataset, asked, run.config.published, args)?;
     Ok(Evaluated { other: args.data.is_some().then_some(run.config.data), ..evaluated })
 }
 
@@ -281,7 +300,7 @@ fn evaluate_pretrained(mut config: PretrainedConfig, args: &EvalArgs) -> Result<
     let encoder = pretrained::encoder(&config, &device, progress)?;
     let pictures = Pictures::of(&dataset);
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &config.eval, &device, progress)?;
-    Ok(Evaluated::new(evaluation, &dataset, asked, config.published))
+    Evaluated::new(evaluation, &dataset, asked, config.published, args)
 }
 
 fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
@@ -291,8 +310,13 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
         rank_curves::add_metrics(&mut config, files.ranked());
     }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
+    let certainty = match args.certainty {
+        true => files.certainty(&args.levels, identity, config.similarity)?,
+        false => None,
+    };
     Ok(Evaluated {
         report,
+        certainty,
         queries: files.into_paths(),
         gallery: vec![],
         asked,

@@ -30,6 +30,7 @@ use crate::comparison::compare::sensitivity;
 use crate::config::device;
 use crate::config::{Config, DeviceName, Protocol, Selection};
 use crate::data::{Dataset, check_output};
+use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::paper_results::published_text;
 use crate::evaluation::report::score;
@@ -42,7 +43,7 @@ use crate::training::learned_ancestors;
 /// Write a report on runs: one HTML file with tables, curves, maps and pictures.
 ///
 /// Evaluates each run again, with 95 % intervals, and draws: curves of the training; H-precision, H-recall and mAHP by
-/// rank; the queries with the best and the worst results and the most severe mistakes; confusion along the tree; the
+/// rank; how deep the answers of `akin classify` go at each promise; the queries with the best and the worst results and the most severe mistakes; confusion along the tree; the
 /// affinity of classes; maps of class means and of the gallery, with the ancestors of HIER. The file needs no other and
 /// no network. Several runs stand side by side.
 #[derive(Debug, Args)]
@@ -147,6 +148,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         });
         parts.push(RunPart {
             published,
+            certainty: evaluated.certainty.as_ref().map(Certainty::text).transpose()?,
             facts: facts(&run.config, &evaluated),
             name: evaluated.name.clone(),
             report,
@@ -364,8 +366,19 @@ fn evaluate(run: &Run, name: String, dataset: Dataset, args: &ReportArgs) -> Res
     let similarity = config.eval.similarity;
     let seed = config.run.seed;
     let results = Vec::new();
-    let mut evaluated =
-        Evaluated { name, log, dataset, pictures, evaluation, similarity, ancestors, seed, results };
+    let certainty = evaluation.certainty(&dataset)?;
+    let mut evaluated = Evaluated {
+        name,
+        log,
+        dataset,
+        pictures,
+        evaluation,
+        similarity,
+        ancestors,
+        seed,
+        certainty,
+        results,
+    };
     evaluated.find_results()?;
     Ok(evaluated)
 }

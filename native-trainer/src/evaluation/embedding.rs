@@ -13,6 +13,7 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 
+use super::certainty::Certainty;
 use crate::data::Dataset;
 use crate::data::junk::{Sets, evaluate_without_junk};
 use crate::pictures::features::Features;
@@ -120,6 +121,30 @@ pub struct Evaluation {
     pub gallery: Option<Embedded>,
     /// The scores.
     pub report: Report,
+}
+
+impl Evaluation {
+    /// How far the answers of the gallery hold. `None` for a gallery of fewer than two items, and with junk, which only some
+    /// queries leave out.
+    ///
+    /// # Errors
+    ///
+    /// Embeddings that the similarity is not defined for.
+    pub fn certainty(&self, dataset: &Dataset) -> Result<Option<Certainty>> {
+        if !dataset.junk.is_empty() {
+            return Ok(None);
+        }
+        let levels = dataset.taxonomy.level_names();
+        let similarity = self.report.config.similarity;
+        let labels = dataset.labels.select(&self.queries.items);
+        let queries = Labelled { embeddings: &self.queries.embeddings, labels: &labels };
+        let Some(gallery) = &self.gallery else {
+            return Certainty::measure(levels, None, queries, similarity);
+        };
+        let labels = dataset.labels.select(&gallery.items);
+        let gallery = Labelled { embeddings: &gallery.embeddings, labels: &labels };
+        Certainty::measure(levels, Some(queries), gallery, similarity)
+    }
 }
 
 /// Embeds the evaluation splits of a data set from their pictures and scores them.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use akin_bridge::{Result, misuse, thrown, to_js};
 use akin_core::attribution::Cells;
-use akin_core::bundle::{BestScores, Manifest};
+use akin_core::bundle::Manifest;
+use akin_core::certainty::{BestScores, Calibration, LeaveOneOut};
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::evaluate::EvaluationConfig;
@@ -64,6 +65,8 @@ struct OwnEmbeddings {
     embeddings: Embeddings,
     gallery: Gallery,
     best_scores: Option<BestScores>,
+    /// `None` without labels.
+    calibration: Option<Calibration>,
 }
 
 /// The field `architecture` of an encoder in a bundle.
@@ -246,14 +249,20 @@ impl Engine {
             return Err(misuse("the gallery has another number of labels than of embeddings"));
         }
         let gallery = Gallery::new(&embeddings, similarity).map_err(thrown)?;
-        let best_scores = BestScores::of_gallery(&embeddings, similarity).map_err(thrown)?;
-        own.encoders.insert(encoder, OwnEmbeddings { embeddings, gallery, best_scores });
+        let (best_scores, calibration) = match &own.labels {
+            Some(labels) => {
+                let known = LeaveOneOut::new(&embeddings, labels, similarity).map_err(thrown)?;
+                (known.best_scores(), known.calibration())
+            }
+            None => (BestScores::of_gallery(&embeddings, similarity).map_err(thrown)?, None),
+        };
+        own.encoders.insert(encoder, OwnEmbeddings { embeddings, gallery, best_scores, calibration });
         Ok(())
     }
 
     /// Ranks the gallery of the bundle, or the reader's own where `own` is true, by its similarity to a query. Returns a
     /// [`Ranked`]: the `k` best items; where the query's labels are known the metrics of the whole ranking, else the votes
-    /// of the `k` items; and how alike the query and its nearest item are.
+    /// of the `k` items and the answers at some promises; and how alike the query and its nearest item are.
     ///
     /// Give `item` when the query is an item: its embedding and labels are then known, and it does not rank itself.
     /// Items count from 0, in a bundle gallery first, then stored queries. Otherwise give `embedding`, and `labels` (one
@@ -283,15 +292,18 @@ impl Engine {
                 gallery: &embedded.gallery,
                 labels: own.labels.as_ref(),
                 best_scores: embedded.best_scores.as_ref(),
+                calibration: embedded.calibration.as_ref(),
                 config: &own_config,
             };
             (known, &embedded.embeddings, None)
         } else {
             let labels = bundle.labels.as_ref().ok_or_else(|| misuse("the labels are not loaded yet"))?;
+            let entry = bundle.manifest.encoder(encoder).map_err(thrown)?;
             let known = Known {
                 gallery: &loaded.gallery,
                 labels: Some(labels),
-                best_scores: bundle.manifest.encoder(encoder).map_err(thrown)?.best_scores.as_ref(),
+                best_scores: entry.best_scores.as_ref(),
+                calibration: entry.calibration.as_ref(),
                 config: &bundle.manifest.evaluation_config,
             };
             (known, &loaded.embeddings, loaded.queries.as_ref())

@@ -1,6 +1,7 @@
 //! The objects that cross between the engine and JavaScript. The page's types are made from them: the test below
 //! writes `www/src/messages/engine.ts`.
 
+use akin_core::certainty::{Answer, Certain};
 use akin_core::evaluate::Scores;
 use akin_core::metrics::Unit;
 use akin_core::votes::Vote;
@@ -66,6 +67,9 @@ pub struct Ranked {
     pub metrics: Option<Metrics>,
     /// `None` where the query's labels are known, or the gallery has no labels.
     pub votes: Option<Vec<Vote>>,
+    /// How far the votes hold, at each promise that the page offers. `None` where there are no votes, or where the gallery
+    /// has no calibration.
+    pub answers: Option<Vec<Answered>>,
     /// `None` where the best scores of the gallery are unknown.
     pub likeness: Option<Likeness>,
     /// `None` where the encoder has no codes.
@@ -116,6 +120,22 @@ pub struct MetricInfo {
     pub greater_is_better: bool,
     /// Whether it has a value per level, or one over all levels.
     pub per_level: bool,
+}
+
+/// The answer at one promise.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Answered {
+    /// The least share of right answers.
+    pub promise: f64,
+    /// What may be said.
+    pub answer: Answer,
+    /// The first class that is probable only; `None` if every level may be said, or nothing is like the query.
+    pub probable: Option<Certain>,
+    /// For each level, how many of the voters are of the class.
+    pub speakers: Vec<usize>,
+    /// The number of items that vote.
+    pub voters: usize,
 }
 
 /// How alike a picture and its nearest item are, beside the gallery's own items and theirs.

@@ -1,6 +1,6 @@
 //! The answer to one query: results, and either metrics or votes.
 
-use akin_core::bundle::BestScores;
+use akin_core::certainty::{BestScores, Calibration, Certain, Promise, VOTERS};
 use akin_core::evaluate::{EvaluationConfig, QueryScores, gallery_ranking};
 use akin_core::hamming::Codes;
 use akin_core::metrics::Metric;
@@ -8,7 +8,10 @@ use akin_core::search::{Gallery, Hit, top_k};
 use akin_core::taxonomy::{Labels, shared_interval};
 use akin_core::votes::votes;
 
-use crate::messages::{CodeTexts, Item, Likeness, MetricInfo, Metrics, Ranked};
+use crate::messages::{Answered, CodeTexts, Item, Likeness, MetricInfo, Metrics, Ranked};
+
+/// The promises that the page offers.
+const PROMISES: [f64; 4] = [0.8, 0.9, 0.95, 0.99];
 
 /// A query.
 pub(crate) struct Query<'a> {
@@ -25,6 +28,8 @@ pub(crate) struct Known<'a> {
     /// The labels of all items, gallery first; `None` where no item has labels.
     pub(crate) labels: Option<&'a Labels>,
     pub(crate) best_scores: Option<&'a BestScores>,
+    /// `None` where it was not measured.
+    pub(crate) calibration: Option<&'a Calibration>,
     pub(crate) config: &'a EvaluationConfig,
 }
 
@@ -33,17 +38,25 @@ impl Ranked {
     pub(crate) fn new(known: &Known, query: &Query, k: usize) -> akin_core::Result<Self> {
         let scores = known.gallery.scores(query.embedding)?;
         let hits = top_k(&scores, k, query.itself);
-        let likeness = known.best_scores.and_then(BestScores::unlike_below).zip(hits.first()).map(
-            |(unlike_below, &Hit { score: best, .. })| Likeness {
-                best,
-                unlike_below,
-                unlike: best < unlike_below,
-            },
-        );
+        let likeness =
+            known.best_scores.and_then(|own| own.unlike_below(Promise::default())).zip(hits.first()).map(
+                |(unlike_below, &Hit { score: best, .. })| Likeness {
+                    best,
+                    unlike_below,
+                    unlike: best < unlike_below,
+                },
+            );
         let own = query.labels.zip(known.labels);
         let shared_with = |item: usize| own.map(|(own, labels)| shared_interval(own, labels.row(item)));
         let votes = match (query.labels, known.labels) {
             (None, Some(labels)) => Some(votes(labels, &hits)),
+            _ => None,
+        };
+        let answers = match (query.labels, known.labels, known.calibration) {
+            (None, Some(labels), Some(calibration)) => {
+                let voters = top_k(&scores, VOTERS, query.itself);
+                Some(answers(&voters, labels, calibration, known.best_scores)?)
+            }
             _ => None,
         };
         let metrics = own.map(|(own, labels)| {
@@ -67,8 +80,30 @@ impl Ranked {
                 Item { item, score, shared_level, may_share }
             })
             .collect();
-        Ok(Self { results, metrics, votes, likeness, codes })
+        Ok(Self { results, metrics, votes, answers, likeness, codes })
     }
+}
+
+/// The answers at [`PROMISES`].
+fn answers(
+    voters: &[Hit],
+    labels: &Labels,
+    calibration: &Calibration,
+    best_scores: Option<&BestScores>,
+) -> akin_core::Result<Vec<Answered>> {
+    let votes = votes(labels, voters);
+    let speak = |certain: &Certain| {
+        voters.iter().filter(|hit| labels.row(hit.item)[certain.level - 1] == certain.class).count()
+    };
+    let answer = |share: f64| {
+        let promise = Promise::new(share)?;
+        let is_unlike = |hit: &Hit| best_scores.is_some_and(|own| own.is_unlike(hit.score, promise));
+        let answer = calibration.answer(&votes, voters.first().is_some_and(is_unlike), promise);
+        let probable = answer.probable().copied();
+        let speakers = answer.levels.iter().map(speak).collect();
+        Ok(Answered { promise: share, answer, probable, speakers, voters: voters.len() })
+    };
+    PROMISES.into_iter().map(answer).collect()
 }
 
 impl MetricInfo {

@@ -40,6 +40,52 @@ classes: Array<number>,
 scores: string, };
 
 /**
+ * The answer to one query.
+ */
+export type Answer = {
+/**
+ * The most likely classes, coarse to fine: a path of the taxonomy.
+ */
+levels: Array<Certain>,
+/**
+ * The deepest level that may be said at the promise; 0 where none may.
+ */
+reached: number,
+/**
+ * Whether nothing in the gallery is like the query. Nothing is said then.
+ */
+unlike: boolean,
+/**
+ * Whether the gallery is large and easy enough to say anything at this promise.
+ */
+possible: boolean, };
+
+/**
+ * The answer at one promise.
+ */
+export type Answered = {
+/**
+ * The least share of right answers.
+ */
+promise: number,
+/**
+ * What may be said.
+ */
+answer: Answer,
+/**
+ * The first class that is probable only; null if every level may be said, or nothing is like the query.
+ */
+probable: Certain | null,
+/**
+ * For each level, how many of the voters are of the class.
+ */
+speakers: Array<number>,
+/**
+ * The number of items that vote.
+ */
+voters: number, };
+
+/**
  * The distribution of the best scores of a gallery's own items, so that a page can say how unusual the best score
  * of a query is.
  *
@@ -52,6 +98,41 @@ export type BestScores = {
  * position ⌊p (N − 1) / 100⌋, counted from 0: the first number is the lowest score, the last the highest.
  */
 quantiles: Array<number>, };
+
+/**
+ * What the gallery's own answers say about certainties and thresholds. A few numbers per level, which travel with a
+ * bundle.
+ */
+export type Calibration = {
+/**
+ * The number of gallery items that were asked.
+ */
+items: number,
+/**
+ * For each level, coarse to fine, how the share of votes becomes a certainty.
+ */
+levels: Array<Steps>,
+/**
+ * What each threshold gives, from the highest certainty to the lowest.
+ */
+thresholds: Array<Threshold>, };
+
+/**
+ * The most likely class at one level.
+ */
+export type Certain = {
+/**
+ * 1 … L.
+ */
+level: number,
+/**
+ * The class id at this level.
+ */
+class: number,
+/**
+ * The probability that this is the class of the query, in [0, 1]. It never rises from one level to the next.
+ */
+certainty: number, };
 
 /**
  * The codes of the query and of the results, in their order: texts of `0` and `1`.
@@ -173,6 +254,10 @@ maps?: Array<GalleryMap>,
  * How alike the gallery's own nearest items are. null where it was not measured.
  */
 best_scores?: BestScores | null,
+/**
+ * How far the answers of this gallery can be trusted. null where it was not measured.
+ */
+calibration?: Calibration | null,
 /**
  * How alike the classes of the gallery are; at most one per level, and none where there are too many classes.
  */
@@ -566,6 +651,11 @@ metrics: Metrics | null,
  */
 votes: Array<Vote> | null,
 /**
+ * How far the votes hold, at each promise that the page offers. null where there are no votes, or where the gallery
+ * has no calibration.
+ */
+answers: Array<Answered> | null,
+/**
  * null where the best scores of the gallery are unknown.
  */
 likeness: Likeness | null,
@@ -673,6 +763,19 @@ export type Similarity = "cosine" | "euclidean" | "dot" | { "poincare": {
 curvature: number, } } | "hamming";
 
 /**
+ * A step function from the share of votes at one level to the certainty.
+ */
+export type Steps = {
+/**
+ * Where each step begins, ascending. A share below the first belongs to the first step.
+ */
+shares: Array<number>,
+/**
+ * The certainty of each step, ascending: (right + 1) / (answers + 2), Laplace's rule of succession.
+ */
+certainties: Array<number>, };
+
+/**
  * A tree of classes with L levels.
  *
  * Classes of a level are numbered from 0 in the order in which they first appear.
@@ -691,6 +794,23 @@ curvature: number, } } | "hamming";
  * ```
  */
 export type Taxonomy = { levels: Array<string>, classes: Array<Array<string>>, parents: Array<Array<number>>, };
+
+/**
+ * The answers of the gallery's items if the certainty must reach a threshold.
+ */
+export type Threshold = {
+/**
+ * The threshold.
+ */
+certainty: number,
+/**
+ * The items whose answer says at least the coarsest level.
+ */
+answered: number,
+/**
+ * Those of them whose answer is wrong.
+ */
+wrong: number, };
 
 /**
  * Thumbnails on sheets: square tiles in rows, gallery items first, then stored queries.

@@ -7,6 +7,7 @@ import { playgroundAddress, type LastRanking } from "../last-ranking.js";
 import { moveFocus } from "../roving.js";
 import { session, type OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
+import { answerNote } from "./answer-note.js";
 import { classFilter } from "./class-filter.js";
 import { copyButtons } from "./copy-results.js";
 import { codeSquares } from "../elements/code-strip.js";
@@ -34,6 +35,10 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
   const unlike = unlikeNote(found, search.bundles, search.isOwn ? "" : search.bundlePath, (path) =>
     search.chooseBundle(path),
   );
+  const heldBy = answers.flatMap(({ encoder, votes, answers, likeness }) =>
+    votes && !likeness?.unlike ? [{ encoder: search.encoderName(encoder), answers }] : [],
+  );
+  const held = answerNote(heldBy, collection, search.promise, (promise) => search.choosePromise(promise));
   const scores = answers.flatMap(({ encoder, metrics }) =>
     metrics ? [{ encoder: search.encoderName(encoder), metrics }] : [],
   );
@@ -50,7 +55,7 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
     if (seen !== undefined) search.lookAt({ item: Number(seen), column: Math.max(0, column) });
   };
   return html`<section class="answer" aria-label="Answer" data-columns=${search.encodersShown().length}>
-    ${queryCard(query, collection, sprites, votes, unlike, (event) => search.setLabels(event.detail))}
+    ${queryCard(query, collection, sprites, votes, unlike, held, (event) => search.setLabels(event.detail))}
     <div
       class="rankings"
       @click=${chooseResult}

@@ -17,6 +17,7 @@ import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking
 import type { Backend } from "../protocol.js";
 import type { Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../messages/engine.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
+import { PROMISE } from "./answer-note.js";
 import type { Parts, Timing } from "./answer-time.js";
 import type { Shown } from "./encoder-switch.js";
 import { PAGE, type parameters } from "./parameters.js";
@@ -28,6 +29,8 @@ export interface Answer {
   results: Result[];
   metrics: Metrics | null;
   votes: Vote[] | null;
+  /** How far the votes hold, at each promise. */
+  answers: Ranked["answers"];
   likeness: Likeness | null;
   codes: Ranked["codes"];
 }
@@ -54,6 +57,8 @@ export class SearchController implements ReactiveController {
   /** The time of the answer that is shown. */
   timing: Timing | null = null;
   busy = false;
+  /** The least share of right answers among those that the page calls sure. */
+  promise = PROMISE;
   statusText = "Loading the engine.";
   /** The galleries that the page offers. */
   bundles: readonly BundleEntry[] = [];
@@ -123,6 +128,11 @@ export class SearchController implements ReactiveController {
   get classChoice(): ClassChoice | null {
     const { collection } = this.bundle ?? {};
     return collection ? parseClass(this.values.class, collection) : null;
+  }
+
+  choosePromise(promise: number): void {
+    this.promise = promise;
+    this.host.requestUpdate();
   }
 
   chooseClass(choice: ClassChoice | null): void {

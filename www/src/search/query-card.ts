@@ -3,6 +3,7 @@ import { COMMON, printAddress, readAddress } from "../address.js";
 import type { Collection } from "../collection.js";
 import type { unlikeNote } from "../gallery/unlike-note.js";
 import type { SpriteSource } from "../sprites.js";
+import type { answerNote } from "./answer-note.js";
 import { voteTable, type Votes } from "./vote-table.js";
 import "./label-choice.js";
 import "../elements/thumb.js";
@@ -16,13 +17,14 @@ export type Query =
 export const queryKey = (query: Query | null): string =>
   query === null ? "" : query.kind === "item" ? `item:${query.item}` : `image:${query.name}`;
 
-/** The query: its picture, its labels or the votes for them, and its origin. `unlike` stands before the votes. */
+/** The query: its picture, its labels or the votes for them, and its origin. `unlike` and `held`, how far they hold, stand before the votes. */
 export function queryCard(
   query: Query,
   collection: Collection,
   sprites: SpriteSource,
   votes: readonly Votes[],
   unlike: ReturnType<typeof unlikeNote>,
+  held: ReturnType<typeof answerNote>,
   setLabels: (event: CustomEvent<Uint32Array | null>) => void,
 ) {
   return html`<section class="query" data-testid="query" data-query=${queryKey(query)} aria-labelledby="query-title">
@@ -41,7 +43,7 @@ export function queryCard(
     ${
       query.kind === "image"
         ? html`<div class="query-votes">
-            ${unlike} ${votes.map((one) => voteTable(one, collection, votes.length > 1))}
+            ${unlike} ${held} ${votes.map((one) => voteTable(one, collection, votes.length > 1))}
             ${
               collection.depth > 0
                 ? html`<akin-labels

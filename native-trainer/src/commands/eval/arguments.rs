@@ -166,6 +166,10 @@ pub struct EvalArgs {
         help_heading = "Output"
     )]
     pub curves: Option<PathBuf>,
+    /// Also measure how far the answers hold, as `akin classify` gives them: at promises of 80, 90, 95 and 99 %, the share of
+    /// right answers and how deep they go, beside plain votes. The gallery has to fit into memory.
+    #[arg(long, conflicts_with_all = ["dyml", "against", "merge", "shard", "junk_column"], help_heading = "Output")]
+    pub certainty: bool,
     /// Replace the file of `--per-query`, `--curves` or `--out` if it exists.
     #[arg(long, requires = "written", help_heading = "Output")]
     pub overwrite: bool,

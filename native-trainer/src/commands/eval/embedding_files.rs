@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use super::arguments::EvalArgs;
 use crate::data::junk::{Sets, evaluate_without_junk};
+use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
 
 /// Queries, and the gallery that they rank.
@@ -124,6 +125,30 @@ impl EmbeddingFiles {
         let scores = self.evaluation(levels, &labels, config, scores, &bars)?;
         self.check_unchanged()?;
         Ok(scores)
+    }
+
+    /// How far the answers hold.
+    pub fn certainty(
+        &self,
+        levels: &[String],
+        identity: ClassIdentity,
+        similarity: Similarity,
+    ) -> Result<Option<Certainty>> {
+        let (_, [query_labels, gallery_labels]) = self.labels(levels, 0, identity)?;
+        let queries = in_memory(&self.queries.embeddings)?;
+        let asked = Labelled { embeddings: &queries, labels: &query_labels };
+        match &self.gallery {
+            Some(_) if self.query_rows.is_some() => Err(problem(
+                "`--certainty` asks with queries that are not in the gallery, but `--path-column` says that they may be",
+                "leave out `--gallery`, so that each item is left out while it asks the others",
+            )),
+            Some(gallery) => {
+                let embeddings = in_memory(&gallery.embeddings)?;
+                let gallery = Labelled { embeddings: &embeddings, labels: &gallery_labels };
+                Certainty::measure(levels, Some(asked), gallery, similarity)
+            }
+            None => Certainty::measure(levels, None, asked, similarity),
+        }
     }
 
     /// Evaluates queries that leave junk out of their rankings.
@@ -403,6 +428,13 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet) -> Result<Vec
         Ok(row)
     };
     queries.paths.iter().zip(queries.rows()).map(find_row).collect()
+}
+
+/// All embeddings of a file.
+fn in_memory(rows: &dyn Rows) -> Result<Embeddings> {
+    let mut values = vec![0.0; rows.len() * rows.dimension()];
+    rows.read(0, &mut values)?;
+    Ok(Embeddings::new(rows.dimension(), values)?)
 }
 
 impl EmbeddingSet {

@@ -3,9 +3,10 @@
 use akin_base::problem::problem;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::{
-    Affinity, BestScores, BundleWriter, ElementType, EncoderEntry, Map, MapMeans, MapProxies, NO_ANCESTOR,
-    QueryTable, coordinate_bytes, embedding_bytes, number_bytes,
+    Affinity, BundleWriter, ElementType, EncoderEntry, Map, MapMeans, MapProxies, NO_ANCESTOR, QueryTable,
+    coordinate_bytes, embedding_bytes, number_bytes,
 };
+use akin_core::certainty::LeaveOneOut;
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::{EvaluationConfig, Labelled};
@@ -83,6 +84,8 @@ pub fn add_encoder(
     } else {
         None
     };
+    // What a reader of the bundle computes from its rows.
+    let own = LeaveOneOut::new(&rounded(&gallery.embeddings, element_type)?, &labels, similarity)?;
     let (columns, scores) = query_table(&per_query, &first_results);
     let entry = EncoderEntry {
         description: run.config.loss.describe(),
@@ -96,7 +99,8 @@ pub fn add_encoder(
         element_type,
         self_test: shipped.embed(&[pattern], &device)?,
         maps: add_maps(bundle, &folder, export, &run.config, ranked, proxies.as_ref())?,
-        best_scores: BestScores::of_gallery(&rounded(&gallery.embeddings, element_type)?, similarity)?,
+        best_scores: own.best_scores(),
+        calibration: own.calibration(),
         affinities: add_affinities(bundle, &folder, ranked, similarity)?,
         query_scores: Some(QueryTable { columns, scores: format!("{folder}/query-scores.f32") }),
         report: evaluation.report,

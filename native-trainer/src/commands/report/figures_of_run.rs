@@ -6,6 +6,7 @@ use akin_base::progress::Progress;
 use akin_base::quantities::counted;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::MapGeometry;
+use akin_core::certainty::Outcome;
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::Labelled;
 use akin_core::metrics::Metric;
@@ -24,6 +25,7 @@ use rayon::prelude::*;
 
 use crate::commands::export::tile;
 use crate::data::Dataset;
+use crate::evaluation::certainty::Certainty;
 use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::class_scores;
 use crate::evaluation::embedding::Evaluation;
@@ -56,6 +58,8 @@ pub struct Evaluated {
     /// The learned ancestors of HIER in the Poincaré ball.
     pub ancestors: Option<Embeddings>,
     pub seed: u64,
+    /// How far the answers hold; `None` for a gallery of fewer than two items, or one with junk.
+    pub certainty: Option<Certainty>,
     /// The first results of every query, as items of the data set with their scores.
     pub results: Vec<Vec<(usize, f32)>>,
 }
@@ -264,6 +268,7 @@ fn score_figures(runs: &[(usize, &Evaluated)]) -> Result<Vec<Figure>> {
 pub fn run_figures(run: &Evaluated, prefix: &str, rows: usize, progress: Progress) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     sheets(run, rows, &mut figures);
+    certainty(run, &mut figures)?;
     confusions(run, &mut figures);
     affinities(run, &mut figures)?;
     maps(run, progress, &mut figures)?;
@@ -271,6 +276,35 @@ pub fn run_figures(run: &Evaluated, prefix: &str, rows: usize, progress: Progres
         figure.name = format!("{prefix}{}", figure.name);
     }
     Ok(figures)
+}
+
+/// How deep the answers go as the promise grows, and how many of them are right.
+fn certainty(run: &Evaluated, figures: &mut Vec<Figure>) -> Result<()> {
+    let Some(certainty) = &run.certainty else { return Ok(()) };
+    let curve = certainty.curve()?;
+    let line = |name: String, group: usize, value: &dyn Fn(&Outcome) -> Option<f64>| {
+        let point = |(promise, outcome): &(f64, Outcome)| Some([*promise, 100.0 * value(outcome)?]);
+        Line::new(name, group, curve.iter().filter_map(point).collect())
+    };
+    let levels = run.taxonomy().level_names();
+    let mut curves: Vec<Line> = (1..=levels.len())
+        .map(|level| {
+            line(format!("at least {}", levels[level - 1]), level - 1, &|outcome| {
+                Some(outcome.coverage(level))
+            })
+        })
+        .collect();
+    curves.push(line("right answers".into(), levels.len(), &|outcome| outcome.right_share()));
+    add(
+        figures,
+        lines(Axis::linear("promise in %"), Axis::linear("share in %"), &curves)?,
+        "certainty",
+        "How deep the answers go",
+        "The nearest images answer each query down to the level at which the answers together keep the promise, the least \
+        share of right answers. Shown are the share of the queries whose answer goes at least to each level, and the share \
+        of the answers that are right.",
+    );
+    Ok(())
 }
 
 fn add(figures: &mut Vec<Figure>, drawing: Option<Drawing>, name: &str, title: &str, caption: &str) {

@@ -35,6 +35,8 @@ pub struct RunPart {
     pub report: Report,
     /// What the paper of its recipe reports, beside what was measured.
     pub published: Option<String>,
+    /// How far the answers hold, as a table.
+    pub certainty: Option<String>,
     /// The figures.
     pub figures: Vec<Figure>,
     /// The config as TOML.
@@ -109,6 +111,9 @@ impl Page {
             html += &facts(&run.facts);
             if let Some(published) = &run.published {
                 html += &format!("<h3>Published and measured</h3>\n<pre>{}</pre>\n", lines(published));
+            }
+            if let Some(certainty) = &run.certainty {
+                html += &format!("<h3>How far the answers hold</h3>\n<pre>{}</pre>\n", lines(certainty));
             }
             add_figures(&mut html, &run.figures)?;
             html += &format!("<h3>Environment</h3>\n{}", facts(&run.environment));

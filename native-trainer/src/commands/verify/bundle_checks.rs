@@ -58,6 +58,15 @@ pub fn check(directory: &Path, checks: &mut Checks) {
     }
     for (place, entry) in manifest.encoders.iter().enumerate() {
         let what = format!("encoder {}", entry.name);
+        match &entry.calibration {
+            Some(own) => {
+                checks.sound(&what, format!("is calibrated on {}", counted(own.items, "item", "items")));
+            }
+            None => checks.note(
+                &what,
+                "has no calibration, so its answers have no certainty; `akin export` of this version writes one",
+            ),
+        }
         if bytes(&entry.weights).is_err() {
             continue;
         }

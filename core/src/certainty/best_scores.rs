@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::Promise;
 use crate::Result;
 use crate::embeddings::Embeddings;
 use crate::search::Gallery;
@@ -50,17 +51,27 @@ impl BestScores {
     }
 
     /// The best score below which a picture is unlike everything in the gallery, so that neither its neighbours nor their
-    /// votes say what it shows: the 1st percentile, which 99 % of the gallery's own items reach. `None` if there are too
-    /// few percentiles.
+    /// votes say what it shows: the 1st percentile, which 99 % of the gallery's own items reach; from a promise of 99 % on
+    /// the lowest best score, which all of them reach. `None` if there are too few percentiles.
+    ///
+    /// Of pictures that are exchangeable with the N items of the gallery, at most a share of 1 − promise is told so, if
+    /// N + 1 ≥ 1 / (1 − promise): a picture is as likely to have any rank among the N + 1 best scores, and it is below the
+    /// k-th lowest for k of these ranks.
     ///
     /// The percentile was chosen by measurement on the gallery of groceries, whose README has the rates: few photos of
     /// groceries that are not in the gallery have a lower best score, and most pictures of other things have.
-    pub fn unlike_below(&self) -> Option<f32> {
-        self.quantiles.get(Self::UNLIKE_PERCENTILE).copied()
+    pub fn unlike_below(&self, promise: Promise) -> Option<f32> {
+        let percentile = if promise.share() < 0.99 { Self::UNLIKE_PERCENTILE } else { 0 };
+        self.quantiles.get(percentile).copied()
+    }
+
+    /// Whether a picture with this best score is unlike everything in the gallery.
+    pub fn is_unlike(&self, best: f32, promise: Promise) -> bool {
+        self.unlike_below(promise).is_some_and(|least| best < least)
     }
 
     /// Whether these are 101 finite numbers in ascending order.
-    pub(super) fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         self.quantiles.len() == Self::COUNT
             && self.quantiles.is_sorted()
             && self.quantiles.iter().all(|score| score.is_finite())
@@ -91,7 +102,8 @@ mod tests {
     #[test]
     fn a_picture_is_unlike_below_the_first_percentile() {
         let scores = BestScores::from_scores((0..=100).map(|score| score as f32).collect()).unwrap();
-        assert_eq!(scores.unlike_below(), Some(1.0));
+        assert_eq!(scores.unlike_below(Promise::default()), Some(1.0));
+        assert_eq!(scores.unlike_below(Promise::new(0.99).unwrap()), Some(0.0));
     }
 
     #[test]

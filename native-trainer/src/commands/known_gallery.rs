@@ -1,0 +1,317 @@
+//! A gallery with labels that answers pictures: that of a bundle, or of a run.
+
+use std::path::{Path, PathBuf};
+
+use akin_base::directory::{self, Kind};
+use akin_base::files::read_regular_file;
+use akin_base::problem::{Advise, a_few, did_you_mean, problem};
+use akin_base::progress::Progress;
+use akin_core::bundle::{MANIFEST, Manifest};
+use akin_core::certainty::{Answer, BestScores, Calibration, LeaveOneOut, Promise, VOTERS};
+use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::search::{Gallery, Hit};
+use akin_core::similarity::Similarity;
+use akin_core::taxonomy::{Labels, Taxonomy};
+use akin_core::votes::votes;
+use anyhow::Result;
+use burn::tensor::Device;
+use serde_json::{Value, json};
+
+use crate::config::DeviceName;
+use crate::config::device;
+use crate::data::Dataset;
+use crate::evaluation::embedding::embed;
+use crate::pictures::loader::Pictures;
+use crate::runs::run::{Run, Which};
+
+/// What stands for an unknown label in a table.
+const UNKNOWN_NAME: &str = "–";
+
+/// A gallery with its encoder, and what is known of its answers.
+pub struct KnownGallery {
+    /// The device of the encoder.
+    pub device: Device,
+    /// What embeds a picture.
+    pub encoder: Encoder,
+    /// The name of the encoder.
+    pub name: String,
+    /// What embeddings are ranked by.
+    pub similarity: Similarity,
+    /// The label tree.
+    pub taxonomy: Taxonomy,
+    /// The labels of the items.
+    pub labels: Labels,
+    /// The files of the items; none in a bundle.
+    pub paths: Vec<PathBuf>,
+    gallery: Gallery,
+    best_scores: Option<BestScores>,
+    calibration: Option<Calibration>,
+}
+
+/// What a gallery says of one picture.
+pub struct Found {
+    /// The nearest items, best first.
+    pub hits: Vec<Hit>,
+    /// Whether nothing in the gallery is like it.
+    pub unlike: bool,
+    /// The answer; `None` where the gallery has no calibration.
+    pub answer: Option<Answer>,
+}
+
+impl KnownGallery {
+    /// The gallery of a bundle with the encoder of this name, or else that with the best H-AP.
+    ///
+    /// # Errors
+    ///
+    /// A bundle that is damaged, or has no such encoder.
+    pub fn of_bundle(bundle: &Bundle, encoder: Option<&str>, device: DeviceName) -> Result<Self> {
+        let number = encoder_number(&bundle.manifest, encoder)?;
+        let entry = bundle.manifest.encoder(number)?;
+        let mut architecture = entry.architecture.clone();
+        let preprocessing = serde_json::to_value(&entry.preprocessing)?;
+        if let Some(table) = architecture.as_object_mut() {
+            table.insert("preprocessing".into(), preprocessing);
+        }
+        let config: EncoderConfig = serde_json::from_value(architecture).advise(
+            || format!("akin does not know the architecture of the encoder {}", entry.name),
+            "export the run again with this version of akin",
+        )?;
+        let device = device::open(device)?;
+        let embeddings =
+            bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;
+        let similarity = entry.report.config.similarity;
+        Ok(Self {
+            encoder: config.load(bundle.file(&entry.weights)?, &device)?,
+            device,
+            name: entry.name.clone(),
+            similarity,
+            taxonomy: bundle.manifest.taxonomy.clone(),
+            labels: bundle.manifest.labels(&bundle.file(&bundle.manifest.labels)?)?,
+            paths: Vec::new(),
+            gallery: Gallery::new(&embeddings, similarity)?,
+            best_scores: entry.best_scores.clone(),
+            calibration: entry.calibration.clone(),
+        })
+    }
+
+    /// The gallery that a run is evaluated on, which is embedded.
+    ///
+    /// # Errors
+    ///
+    /// A run that is not finished, or whose data cannot be read or have changed.
+    pub fn of_run(run: &Run, which: Which, device: Option<DeviceName>, progress: Progress) -> Result<Self> {
+        let device = device::open(device.unwrap_or(run.config.run.device))?;
+        let encoder = run.encoder(which, &device)?;
+        let dataset = Dataset::load_to_evaluate(&run.config.selection())?;
+        run.check_data(&dataset.digest())?;
+        let splits = &dataset.splits;
+        let items = if splits.leave_one_out() { &splits.query } else { &splits.gallery };
+        let embedded = embed(&encoder, &Pictures::of(&dataset), items, &device, progress)?;
+        let labels = dataset.labels.select(&embedded.items);
+        let similarity = run.config.eval.similarity;
+        let own = LeaveOneOut::new(&embedded.embeddings, &labels, similarity)?;
+        Ok(Self {
+            encoder,
+            device,
+            name: run.config.run.name.clone(),
+            similarity,
+            gallery: Gallery::new(&embedded.embeddings, similarity)?,
+            paths: embedded.items.iter().map(|&item| dataset.paths[item].clone()).collect(),
+            taxonomy: dataset.taxonomy,
+            labels,
+            best_scores: own.best_scores(),
+            calibration: own.calibration(),
+        })
+    }
+
+    /// The number of items.
+    pub fn items(&self) -> usize {
+        self.gallery.len()
+    }
+
+    /// Whether answers have certainties.
+    pub fn is_calibrated(&self) -> bool {
+        self.calibration.is_some()
+    }
+
+    /// Whether the gallery is large and easy enough to say anything at this promise.
+    pub fn can_promise(&self, promise: Promise) -> bool {
+        self.calibration.as_ref().is_some_and(|calibration| calibration.threshold(promise).is_some())
+    }
+
+    /// The `count` nearest items of a picture with this embedding, and the answer.
+    ///
+    /// # Errors
+    ///
+    /// An embedding that the similarity is not defined for.
+    pub fn ask(&self, embedding: &[f32], count: usize, promise: Promise) -> Result<Found> {
+        let mut hits = self.gallery.nearest(embedding, count.max(VOTERS), None)?;
+        let is_unlike =
+            |hit: &Hit| self.best_scores.as_ref().is_some_and(|own| own.is_unlike(hit.score, promise));
+        let unlike = hits.first().is_some_and(is_unlike);
+        let votes = votes(&self.labels, &hits[..hits.len().min(VOTERS)]);
+        let answer = self.calibration.as_ref().map(|own| own.answer(&votes, unlike, promise));
+        hits.truncate(count);
+        Ok(Found { hits, unlike, answer })
+    }
+
+    /// The labels of an item, coarse → fine.
+    pub fn path_of(&self, item: usize) -> Vec<String> {
+        let mut path = self.known_path_of(item);
+        path.resize(self.taxonomy.depth(), UNKNOWN_NAME.to_owned());
+        path
+    }
+
+    /// The known labels of an item, coarse → fine.
+    pub fn known_path_of(&self, item: usize) -> Vec<String> {
+        self.taxonomy.path_names(self.labels.row(item)).into_iter().map(str::to_owned).collect()
+    }
+
+    /// The name of a class.
+    pub fn class_name(&self, level: usize, class: u32) -> String {
+        self.taxonomy.class_name(level, class).to_owned()
+    }
+
+    /// The classes that an answer says, coarse → fine.
+    pub fn said(&self, answer: &Answer) -> Vec<String> {
+        answer.levels[..answer.reached]
+            .iter()
+            .map(|certain| self.class_name(certain.level, certain.class))
+            .collect()
+    }
+
+    /// An answer in words: what is sure, and what is probable.
+    pub fn answer_text(&self, answer: &Answer) -> String {
+        if answer.unlike {
+            return "Nothing like it here".into();
+        }
+        let said = self.said(answer).join(" > ");
+        let probable = answer.probable().map(|certain| {
+            let name = self.class_name(certain.level, certain.class);
+            format!("{name} ({})", percent(certain.certainty))
+        });
+        match (said.is_empty(), probable) {
+            (false, None) => format!("Surely {said}"),
+            (false, Some(probable)) => format!("Surely {said}; probably {probable}"),
+            (true, Some(probable)) => format!("Nothing is sure; probably {probable}"),
+            (true, None) => "Nothing is sure".into(),
+        }
+    }
+
+    /// An answer for programs.
+    pub fn answer_json(&self, answer: &Answer, promise: Promise) -> Value {
+        let level = |certain: &akin_core::certainty::Certain| {
+            json!({
+                "level": self.taxonomy.level_names()[certain.level - 1],
+                "class": self.class_name(certain.level, certain.class),
+                "certainty": certain.certainty,
+                "is_said": certain.level <= answer.reached,
+            })
+        };
+        json!({
+            "promise": promise.share(), "text": self.answer_text(answer), "reached": answer.reached,
+            "certainty": answer.certainty(), "levels": answer.levels.iter().map(level).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Why nothing is sure at a promise.
+    pub fn impossible_text(&self, promise: Promise) -> String {
+        format!(
+            "the gallery is too small or too hard to be sure of anything at {}: too few answers to its own {} items are \
+             right",
+            percent(promise.share()),
+            self.items(),
+        )
+    }
+}
+
+/// A share in percent: `71 %`, `99.5 %`.
+pub fn percent(share: f64) -> String {
+    let whole = (1000.0 * share).floor() / 10.0;
+    if share < 0.99 { format!("{:.0} %", (100.0 * share).floor()) } else { format!("{whole} %") }
+}
+
+/// Reads a promise in percent.
+pub fn parse_promise(text: &str) -> Result<Promise, String> {
+    let share: f64 =
+        text.trim().trim_end_matches('%').trim().parse().map_err(|_| format!("{text:?} is no number"))?;
+    Promise::new(share / 100.0).map_err(|error| error.to_string())
+}
+
+/// The encoder of this name, or the one with the best H-AP.
+fn encoder_number(manifest: &Manifest, name: Option<&str>) -> Result<usize> {
+    let encoders = &manifest.contents().encoders;
+    let Some(name) = name else {
+        let score = |number: &usize| {
+            let report = &encoders[*number].report;
+            report.overall.get(akin_core::metrics::Metric::named("h_ap")).unwrap_or(f64::MIN)
+        };
+        // The first of equal scores.
+        let best = (0..encoders.len()).rev().max_by(|a, b| score(a).total_cmp(&score(b)));
+        return best.ok_or_else(|| problem("the bundle has no encoder", "export a run into it"));
+    };
+    encoders.iter().position(|encoder| encoder.name == name).ok_or_else(|| {
+        let names: Vec<&str> = encoders.iter().map(|encoder| encoder.name.as_str()).collect();
+        let near = did_you_mean(name, names.iter().copied());
+        problem(format!("the bundle has no encoder {name:?}"), format!("{near}it has {}", a_few(&names)))
+    })
+}
+
+/// A bundle on disk.
+pub struct Bundle {
+    folder: PathBuf,
+    /// What it says.
+    pub manifest: Manifest,
+}
+
+impl Bundle {
+    /// Opens a bundle.
+    ///
+    /// # Errors
+    ///
+    /// A directory that is no bundle.
+    pub fn open(folder: &Path) -> Result<Self> {
+        const HINT: &str = "write one with `akin export RUN --out BUNDLE`, or `akin demo`";
+        directory::recover(folder)?;
+        let manifest = folder.join(MANIFEST);
+        if !manifest.is_file()
+            && let Some(error) = directory::other_kind(folder, &[Kind::Bundle], HINT)
+        {
+            return Err(error);
+        }
+        let bytes = read_regular_file(&manifest)
+            .advise(|| format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()), HINT)?;
+        Ok(Self { folder: folder.to_owned(), manifest: Manifest::parse(&bytes)? })
+    }
+
+    /// The bytes of a file, checked.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing or damaged.
+    pub fn file(&self, path: &str) -> Result<Vec<u8>> {
+        let whole = self.folder.join(path);
+        let bytes = read_regular_file(&whole)
+            .advise(|| format!("{} cannot be read", whole.display()), "export or copy the bundle again")?;
+        self.manifest.verify(path, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// The thumbnail of a gallery item.
+    ///
+    /// # Errors
+    ///
+    /// As [`file`](Self::file).
+    pub fn thumbnail(&self, item: usize) -> Result<image::RgbImage> {
+        let thumbnails = &self.manifest.contents().thumbnails;
+        let per_sheet = (thumbnails.columns * thumbnails.rows) as usize;
+        let Some(path) = thumbnails.sheets.get(item / per_sheet) else {
+            return Err(problem(format!("item {item} has no thumbnail"), "export the bundle again"));
+        };
+        let sheet = image::load_from_memory(&self.file(path)?)
+            .advise(|| format!("{path} is damaged"), "export or copy the bundle again")?;
+        let (place, side) = ((item % per_sheet) as u32, thumbnails.tile);
+        let (x, y) = (place % thumbnails.columns * side, place / thumbnails.columns * side);
+        Ok(sheet.crop_imm(x, y, side, side).to_rgb8())
+    }
+}
