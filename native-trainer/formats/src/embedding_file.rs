@@ -65,7 +65,8 @@ pub enum Format {
 impl Format {
     /// The format that the first bytes of a file show; by its name where they do not.
     fn of(first: &[u8], path: &Path) -> Self {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let ending =
+            path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
         let begins = |magic: &[u8]| first.starts_with(magic);
         match ending.as_str() {
             _ if begins(npy::MAGIC) => Self::Npy,

@@ -87,7 +87,9 @@ impl Header {
             }
             _ => {
                 return Err(problem(
-                    format!("the numbers have type {descr:?}, but floats, int8, bool or packed bits are needed"),
+                    format!(
+                        "the numbers have type {descr:?}, but floats, int8, bool or packed bits are needed"
+                    ),
                     SAVE_AGAIN,
                 ));
             }
@@ -158,7 +160,9 @@ pub(crate) fn read_array(
 ) -> Result<Array> {
     if bytes as u64 != there || count > LONGEST_ARRAY {
         return Err(problem(
-            format!("an array of shape {shape:?} beside the embeddings needs {bytes} bytes, but {there} follow"),
+            format!(
+                "an array of shape {shape:?} beside the embeddings needs {bytes} bytes, but {there} follow"
+            ),
             "the file is truncated or damaged; save it again",
         ));
     }

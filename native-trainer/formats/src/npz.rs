@@ -50,11 +50,8 @@ pub(crate) fn open(source: &Source, choice: &Choice) -> Result<Box<dyn Rows + Se
         let Some(name) = file_name.strip_suffix(".npy") else { continue };
         arrays.push((name.to_owned(), number, header(member)?));
     }
-    let matrices: Vec<&str> = arrays
-        .iter()
-        .filter(|(_, _, header)| header.is_matrix())
-        .map(|(name, ..)| name.as_str())
-        .collect();
+    let matrices: Vec<&str> =
+        arrays.iter().filter(|(_, _, header)| header.is_matrix()).map(|(name, ..)| name.as_str()).collect();
     let name = choose("array", &matrices, choice)?;
     let find = |wanted: &str| arrays.iter().find(|(name, ..)| name == wanted);
     let (_, number, header) =

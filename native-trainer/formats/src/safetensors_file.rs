@@ -24,7 +24,10 @@ const LONGEST_HEADER: u64 = 16 << 20;
 pub(crate) fn open(source: &Source, choice: &Choice) -> Result<Box<dyn Rows + Send>> {
     let mut file = source.again()?;
     let damaged = |why: &str| {
-        problem(format!("this is not a .safetensors file, or it is damaged: {why}"), "copy it again, or save it again")
+        problem(
+            format!("this is not a .safetensors file, or it is damaged: {why}"),
+            "copy it again, or save it again",
+        )
     };
     let all = file.length()?;
     let mut length = [0; 8];
@@ -60,7 +63,10 @@ pub(crate) fn open(source: &Source, choice: &Choice) -> Result<Box<dyn Rows + Se
         ));
     };
     if columns == 0 {
-        return Err(problem(format!("the {rows} items of the tensor `{name}` have no numbers"), "save it again"));
+        return Err(problem(
+            format!("the {rows} items of the tensor `{name}` have no numbers"),
+            "save it again",
+        ));
     }
     let start = |tensor: &TensorInfo| (8 + length).saturating_add(tensor.data_offsets.0 as u64);
     // Reversed places, or some behind the end of the file, belong to no tensor.

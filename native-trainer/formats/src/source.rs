@@ -24,7 +24,10 @@ pub struct Source {
 enum Bytes {
     Named(InputFile),
     /// Several sources may share the file, each with its own position.
-    Piped { file: Arc<Mutex<File>>, position: u64 },
+    Piped {
+        file: Arc<Mutex<File>>,
+        position: u64,
+    },
 }
 
 impl Source {
@@ -162,7 +165,11 @@ impl Seek for Source {
             Bytes::Named(file) => file.seek(to),
             Bytes::Piped { file, position } => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                let from = if let SeekFrom::Current(_) = to { SeekFrom::Start(*position) } else { SeekFrom::Start(0) };
+                let from = if let SeekFrom::Current(_) = to {
+                    SeekFrom::Start(*position)
+                } else {
+                    SeekFrom::Start(0)
+                };
                 file.seek(from)?;
                 *position = file.seek(to)?;
                 Ok(*position)

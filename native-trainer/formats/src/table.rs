@@ -158,10 +158,7 @@ fn text_of(fields: &Map<String, Value>, column: &str, otherwise: &str, place: &s
 }
 
 /// Calls `each` for the object or list of each line, with its number from 1. Empty lines are left out.
-pub(crate) fn each_line(
-    source: Source,
-    each: &mut dyn FnMut(u64, Value) -> Result<()>,
-) -> Result<()> {
+pub(crate) fn each_line(source: Source, each: &mut dyn FnMut(u64, Value) -> Result<()>) -> Result<()> {
     let name = source.name();
     let (mut reader, mut line) = (BufReader::new(source), Vec::new());
     for number in 1.. {

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 
-use akin_base::problem::{Advise, a_few, problem};
+use akin_base::problem::{Advise, problem};
 use akin_core::embeddings::Embeddings;
 use anyhow::Result;
 use serde_json::Value;
@@ -71,10 +71,10 @@ pub(crate) fn read_text(mut source: Source, choice: &Choice) -> Result<Embedding
     let (mut place, mut row) = (None, Vec::new());
     let mut record = csv::StringRecord::new();
     let mut number = 0_u64;
-    while reader
-        .read_record(&mut record)
-        .advise(|| format!("row {} cannot be read", number + 1), "save it in UTF-8, with as many cells in each row")?
-    {
+    while reader.read_record(&mut record).advise(
+        || format!("row {} cannot be read", number + 1),
+        "save it in UTF-8, with as many cells in each row",
+    )? {
         number += 1;
         let place = match &place {
             Some(place) => place,
@@ -89,7 +89,10 @@ pub(crate) fn read_text(mut source: Source, choice: &Choice) -> Result<Embedding
         };
         row.clear();
         let not_a_number = |cell: &str| {
-            problem(format!("row {number}: `{cell}` is not a number"), "correct the cell, or leave out the row")
+            problem(
+                format!("row {number}: `{cell}` is not a number"),
+                "correct the cell, or leave out the row",
+            )
         };
         let parse = |cell: &str| cell.trim().parse::<f32>().map_err(|_| not_a_number(cell));
         match place {
@@ -134,25 +137,17 @@ fn find_place(first: &csv::StringRecord, choice: &Choice) -> Result<(Place, bool
         }
     }
     let named = |name: &str| first.iter().position(|cell| cell.trim() == name);
-    if let Some(name) = &choice.name {
-        if let Some(column) = named(name) {
-            return Ok((Place::List(column), true));
-        }
-        if let Some((_, columns)) = groups.iter().find(|(stem, _)| stem == name) {
-            return Ok((Place::Columns(columns.clone()), true));
-        }
-    } else if let Some(column) = named("embedding").or(named("embeddings")) {
+    let of_lists = match &choice.name {
+        Some(name) => named(name),
+        None => named("embedding").or(named("embeddings")),
+    };
+    if let Some(column) = of_lists {
         return Ok((Place::List(column), true));
-    } else if let [(_, columns)] = &groups[..] {
-        return Ok((Place::Columns(columns.clone()), true));
     }
     let stems: Vec<&str> = groups.iter().map(|(stem, _)| stem.as_str()).collect();
-    choose("column", &stems, choice).map(|_| (Place::Columns(0..0), true)).and_then(|_| {
-        Err(problem(
-            format!("several columns can be embeddings: {}", a_few(&stems)),
-            "name the part before the numbers, or the column of lists, with `--embedding-column`",
-        ))
-    })
+    let name = choose("column", &stems, choice)?;
+    let columns = groups.into_iter().find(|(stem, _)| *stem == name).map_or(0..0, |(_, columns)| columns);
+    Ok((Place::Columns(columns), true))
 }
 
 /// Numbers between spaces, as `numpy.savetxt` writes them.
@@ -173,7 +168,9 @@ fn read_spaced(source: Source) -> Result<Embeddings> {
         }
         row.clear();
         for cell in line.split_whitespace() {
-            row.push(cell.parse().advise(|| format!("line {number}: `{cell}` is not a number"), "correct it")?);
+            row.push(
+                cell.parse().advise(|| format!("line {number}: `{cell}` is not a number"), "correct it")?,
+            );
         }
         rows.add(&row, || format!("line {number}"))?;
     }
@@ -197,7 +194,9 @@ pub(crate) fn read_json_lines(source: Source, choice: &Choice) -> Result<Embeddi
                     None => {
                         let lists: Vec<&str> = fields
                             .iter()
-                            .filter(|(_, value)| value.as_array().is_some_and(|list| list.iter().all(Value::is_number)))
+                            .filter(|(_, value)| {
+                                value.as_array().is_some_and(|list| list.iter().all(Value::is_number))
+                            })
                             .map(|(name, _)| name.as_str())
                             .collect();
                         name.insert(choose("field", &lists, choice)?)

@@ -33,7 +33,8 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn open(name: &str, packed: bool) -> EmbeddingFile {
-    EmbeddingFile::open(&path(name), &Choice { name: None, packed }).unwrap_or_else(|error| panic!("{name}: {error:#}"))
+    EmbeddingFile::open(&path(name), &Choice { name: None, packed })
+        .unwrap_or_else(|error| panic!("{name}: {error:#}"))
 }
 
 fn numbers(rows: &dyn Rows) -> Vec<f32> {
@@ -136,8 +137,7 @@ fn labels_stand_beside_the_embeddings() {
         let table = open(name, false).table().unwrap();
         table.read(&columns, |_, cells| Ok(labels.push(cells.join("|")))).unwrap();
         let kind = |row: usize| if row % 2 == 0 { "Apple" } else { "Pear" };
-        let expected: Vec<String> =
-            (0..ROWS).map(|row| format!("{0} {1}|{0}", kind(row), row % 6)).collect();
+        let expected: Vec<String> = (0..ROWS).map(|row| format!("{0} {1}|{0}", kind(row), row % 6)).collect();
         assert_eq!(labels, expected, "{name}");
         let refusal = table.read(&[("kinds", "…")], |_, _| Ok(())).unwrap_err();
         assert!(format!("{refusal:#}").contains("kinds"), "{name}: {refusal:#}");
@@ -146,8 +146,14 @@ fn labels_stand_beside_the_embeddings() {
 
 #[test]
 fn any_block_of_rows_is_that_part_of_all_rows() {
-    let files =
-        ["float64.npy", "fortran.npy", "stored.npz", "int8-per-item.npz", "pyarrow-list.parquet", "lists.csv"];
+    let files = [
+        "float64.npy",
+        "fortran.npy",
+        "stored.npz",
+        "int8-per-item.npz",
+        "pyarrow-list.parquet",
+        "lists.csv",
+    ];
     for name in files {
         let file = open(name, false);
         let all = numbers(&file);
@@ -156,7 +162,11 @@ fn any_block_of_rows_is_that_part_of_all_rows() {
                 let count = count.min(ROWS - first);
                 let mut block = vec![0.0; count * COLUMNS];
                 file.read(first, &mut block).unwrap();
-                assert_eq!(block, all[first * COLUMNS..][..count * COLUMNS], "{name}: {count} rows from {first}");
+                assert_eq!(
+                    block,
+                    all[first * COLUMNS..][..count * COLUMNS],
+                    "{name}: {count} rows from {first}"
+                );
             }
         }
     }

@@ -175,8 +175,7 @@ fn embed(bundle: &Bundle, entry: &EncoderEntry, image: &Path, device: DeviceName
 
 /// The rows of a file of embeddings.
 fn read_queries(file: &Path, args: &SearchArgs, similarity: Similarity) -> Result<Vec<Vec<f32>>> {
-    let choice =
-        Choice { name: args.embedding_column.clone(), packed: similarity == Similarity::Hamming };
+    let choice = Choice { name: args.embedding_column.clone(), packed: similarity == Similarity::Hamming };
     let rows = EmbeddingFile::open(file, &choice)?;
     let mut queries = vec![vec![0.0; rows.dimension()]; rows.len()];
     for (row, query) in queries.iter_mut().enumerate() {

@@ -239,10 +239,11 @@ fn numbers(column: &Struct, repetition: u32) -> Option<Numbers> {
     // float16.
     let logical = column.child(10);
     let is_byte = column.number(6) == Some(11)
-        || logical.and_then(|logical| logical.child(10)).is_some_and(|whole| {
-            whole.number(1) == Some(8) && whole.number(2) == Some(0)
-        });
-    let length = column.number(2).and_then(|length| usize::try_from(length).ok()).filter(|&length| length > 0);
+        || logical
+            .and_then(|logical| logical.child(10))
+            .is_some_and(|whole| whole.number(1) == Some(8) && whole.number(2) == Some(0));
+    let length =
+        column.number(2).and_then(|length| usize::try_from(length).ok()).filter(|&length| length > 0);
     let (kind, element) = match (column.number(1)?, length) {
         (0, _) => (Kind::Truth, Element::Truth),
         (1, _) if is_byte => (Kind::Number(4), Element::Byte),

@@ -103,14 +103,17 @@ impl<F: Read + Seek> ParquetFile<F> {
         };
         if matches!(numbers.element, Element::Byte | Element::Bytes(_)) && !choice.packed {
             return Err(problem(
-                format!("the column `{name}` has bytes without a sign, which are bits of a code, eight in a byte"),
+                format!(
+                    "the column `{name}` has bytes without a sign, which are bits of a code, eight in a byte"
+                ),
                 "add `--similarity hamming` for packed bits; write other numbers as floats",
             ));
         }
         let place = format!("the column `{name}` of {}", self.path.display());
         let path = self.path.clone();
         let level = self.columns()[column].level;
-        let mut inner = Inner { file: self, column, numbers, level, dictionaries: Vec::new(), open: Vec::new() };
+        let mut inner =
+            Inner { file: self, column, numbers, level, dictionaries: Vec::new(), open: Vec::new() };
         let (pages, rows, values) = inner.index(&place)?;
         Ok(Lists { path, place, inner: Mutex::new(inner), pages, rows, values, element: numbers.element })
     }
@@ -128,7 +131,9 @@ impl<F: Read + Seek> Inner<F> {
             return Err(problem(format!("{place} has no rows"), "write a row for each item"));
         }
         let groups = footer.groups.iter().zip(&footer.rows_of_groups);
-        let is_even = groups.into_iter().all(|(group, rows)| Some(group[self.column].cells) == rows.checked_mul(values));
+        let is_even = groups
+            .into_iter()
+            .all(|(group, rows)| Some(group[self.column].cells) == rows.checked_mul(values));
         if values == 0 || !is_even {
             let first = self.first_uneven(&pages).map_err(|fault| explain(place, fault))?;
             return Err(uneven(place, first));
@@ -211,10 +216,14 @@ impl<F: Read + Seek> Inner<F> {
         let dictionary = match (self.dictionaries[group], self.open.iter().find(|open| open.group == group)) {
             (None, _) => None,
             (Some(_), Some(open)) => open.dictionary.clone(),
-            (Some(start), None) => match read_page(&mut self.file.file, start..end, codec, Levels::default())?.0 {
-                Some(page) if page.is_dictionary => Some(Arc::new(Dictionary::new(page, self.numbers.kind)?)),
-                _ => return damaged("a dictionary cannot be read"),
-            },
+            (Some(start), None) => {
+                match read_page(&mut self.file.file, start..end, codec, Levels::default())?.0 {
+                    Some(page) if page.is_dictionary => {
+                        Some(Arc::new(Dictionary::new(page, self.numbers.kind)?))
+                    }
+                    _ => return damaged("a dictionary cannot be read"),
+                }
+            }
         };
         let levels = Levels { repetition: self.numbers.repetition > 0, definition: self.level > 0 };
         let (Some(unpacked), _) = read_page(&mut self.file.file, start..end, codec, levels)? else {
@@ -239,7 +248,8 @@ impl<F: Read + Seek> Inner<F> {
         let mut rest = numbers.chunks_mut(per_value);
         while rest.len() > 0 {
             let page = pages.partition_point(|page| page.first <= at) - 1;
-            let reusable = self.open.iter().enumerate().filter(|(_, open)| open.page == page && open.next <= at);
+            let reusable =
+                self.open.iter().enumerate().filter(|(_, open)| open.page == page && open.next <= at);
             let mut open = match reusable.max_by_key(|(_, open)| open.next).map(|(place, _)| place) {
                 Some(place) => self.open.remove(place),
                 None => {
@@ -300,7 +310,9 @@ fn decode(cell: Cell, element: Element, numbers: &mut [f32]) {
     let number = match (cell, element) {
         (Cell::Bytes(bytes), Element::Bytes(_)) => return bits_of(bytes),
         (Cell::Number(number), Element::Byte) => return bits_of(&[number as u8]),
-        (Cell::Bytes(bytes), _) => bytes.first_chunk().map_or(f32::NAN, |&half| f16::from_le_bytes(half).to_f32()),
+        (Cell::Bytes(bytes), _) => {
+            bytes.first_chunk().map_or(f32::NAN, |&half| f16::from_le_bytes(half).to_f32())
+        }
         (Cell::Number(number), Element::Float16) => f16::from_bits(number as u16).to_f32(),
         (Cell::Number(number), Element::Float32) => f32::from_bits(number as u32),
         (Cell::Number(number), Element::Float64) => f64::from_bits(number as u64) as f32,
@@ -313,7 +325,9 @@ fn decode(cell: Cell, element: Element, numbers: &mut [f32]) {
 
 fn uneven(place: &str, row: u64) -> anyhow::Error {
     problem(
-        format!("{place}: row {row} has no list, or one of another length than the first, or a value is missing in it"),
+        format!(
+            "{place}: row {row} has no list, or one of another length than the first, or a value is missing in it"
+        ),
         "give every item as many numbers, or leave it out",
     )
 }

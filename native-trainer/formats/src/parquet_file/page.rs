@@ -280,7 +280,15 @@ pub(crate) fn read_page<F: Read + Seek>(
 fn dictionary(header: &Struct, bytes: Vec<u8>) -> Result<Page, Fault> {
     let Some(header) = header.child(7) else { return damaged("a dictionary has no header") };
     let cells = count(header, 1)?;
-    Ok(Page { is_dictionary: true, cells, encoding: Encoding::Plain, bytes, repetitions: 0..0, levels: 0..0, values: 0 })
+    Ok(Page {
+        is_dictionary: true,
+        cells,
+        encoding: Encoding::Plain,
+        bytes,
+        repetitions: 0..0,
+        levels: 0..0,
+        values: 0,
+    })
 }
 
 /// A page of cells in the first version of the format: the length of the repetition levels, these, the length of the
