@@ -138,7 +138,12 @@ fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
     }
     let measured = |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
     let published = published.and_then(|published| published_text(&published, other.as_ref(), measured));
-    Ok([report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n"))
+    let groups = args
+        .group_column
+        .as_ref()
+        .map(|column| format!("a query's own `{column}` is left out of its ranking"));
+    let parts = [report_text(&report)].into_iter().chain(groups).chain(published);
+    Ok(parts.collect::<Vec<_>>().join("\n\n"))
 }
 
 /// The scores of an evaluation beside those of the run `against`, with tests of their differences.
@@ -305,7 +310,8 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
 fn score_shard(shard: Shard, out: &Path, part: Option<&Part>, args: &EvalArgs) -> Result<()> {
     let (files, identity, config) = read_files(args)?;
     let queries = shard.queries(files.queries())?;
-    let options = format!("{:?} {identity:?} {:?} {:?}", args.levels, args.path_column, args.embedding_column);
+    let options =
+        format!("{:?} {identity:?} {:?} {:?}", args.levels, args.path_column, args.embedding_column);
     let whole = Whole {
         akin: env!("CARGO_PKG_VERSION").into(),
         data: sha256(&[&files.digests(args.progress)?.concat(), options.as_bytes()].concat()),

@@ -11,8 +11,8 @@ use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
-use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use akin_core::similarity::Similarity;
+use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use akin_formats::embedding_file::{Choice, EmbeddingFile};
 use akin_formats::source::STANDARD_INPUT;
 use akin_formats::table::Table;
@@ -20,7 +20,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 
 use super::arguments::EvalArgs;
-use crate::data::junk::{Sets, evaluate_without_junk};
+use crate::data::junk::{Sets, evaluate_without_groups, evaluate_without_junk};
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
 
 /// Queries, and the gallery that they rank.
@@ -45,6 +45,8 @@ struct EmbeddingSet {
     paths: Vec<String>,
     /// For each item, the finest classes whose queries leave it out of their rankings; empty without a column of junk.
     junk: Vec<Vec<String>>,
+    /// For each item, its group; empty without a column of groups.
+    groups: Vec<String>,
     /// The file of labels.
     labels_file: PathBuf,
     /// Its columns, if it is not that of the embeddings.
@@ -56,6 +58,7 @@ struct Columns<'a> {
     levels: &'a [String],
     path: Option<&'a str>,
     junk: Option<&'a str>,
+    group: Option<&'a str>,
 }
 
 impl EmbeddingFiles {
@@ -67,8 +70,9 @@ impl EmbeddingFiles {
             name: args.embedding_column.clone(),
             packed: args.metrics.similarity == Some(Similarity::Hamming),
         };
+        let group = args.group_column.as_deref();
         let read = |embeddings: &Path, labels: Option<&PathBuf>, junk: Option<&str>| {
-            let columns = Columns { levels: columns, path: args.path_column.as_deref(), junk };
+            let columns = Columns { levels: columns, path: args.path_column.as_deref(), junk, group };
             EmbeddingSet::read(embeddings, labels.map(PathBuf::as_path), &choice, &columns)
         };
         let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
@@ -80,6 +84,8 @@ impl EmbeddingFiles {
         warn_if_equal(&gallery.embeddings)?;
         let query_rows = match args.path_column {
             Some(_) => Some(rows_in_gallery(&queries, &gallery)?),
+            // A query is in its own group.
+            None if group.is_some() => None,
             None => {
                 warn_of_twins(&queries, &gallery, args.progress)?;
                 None
@@ -98,6 +104,11 @@ impl EmbeddingFiles {
         progress: Progress,
     ) -> Result<Report> {
         let (taxonomy, labels) = self.labels(levels, first, identity)?;
+        if !self.queries.groups.is_empty() {
+            let report = self.evaluate_groups(&taxonomy, &labels, config, progress)?;
+            self.check_unchanged()?;
+            return Ok(report);
+        }
         if let Some(gallery) = self.gallery.as_ref().filter(|gallery| !gallery.junk.is_empty()) {
             let report = self.evaluate_junk(gallery, &taxonomy, &labels, config, progress)?;
             self.check_unchanged()?;
@@ -124,6 +135,30 @@ impl EmbeddingFiles {
         let scores = self.evaluation(levels, &labels, config, scores, &bars)?;
         self.check_unchanged()?;
         Ok(scores)
+    }
+
+    /// Evaluates queries that leave the items of their own group out of their rankings.
+    fn evaluate_groups(
+        &self,
+        taxonomy: &Taxonomy,
+        [query_labels, gallery_labels]: &[Labels; 2],
+        config: &EvaluationConfig,
+        progress: Progress,
+    ) -> Result<Report> {
+        let gallery = self.gallery.as_ref();
+        let queries = self.queries.in_memory()?;
+        let ranked = gallery.map(EmbeddingSet::in_memory).transpose()?;
+        let bar = progress.bar("Ranking", self.queries() as u64);
+        let sets = Sets {
+            queries: &queries,
+            query_labels,
+            gallery: ranked.as_ref().unwrap_or(&queries),
+            gallery_labels: if gallery.is_some() { gallery_labels } else { query_labels },
+            junk: &[],
+        };
+        let groups = [&self.queries.groups[..], &gallery.unwrap_or(&self.queries).groups[..]];
+        let done = |done| bar.advance(done as u64);
+        evaluate_without_groups(taxonomy.level_names(), &sets, groups, config, done)
     }
 
     /// Evaluates queries that leave junk out of their rankings.
@@ -283,7 +318,11 @@ fn check_counts(args: &EvalArgs) -> Result<()> {
     let files = [
         ("--query-labels", args.query_labels.len(), given_or(args.query_labels.len(), sets)),
         ("--gallery", args.gallery.len(), given_or(args.gallery.len(), sets)),
-        ("--gallery-labels", args.gallery_labels.len(), given_or(args.gallery_labels.len(), args.gallery.len())),
+        (
+            "--gallery-labels",
+            args.gallery_labels.len(),
+            given_or(args.gallery_labels.len(), args.gallery.len()),
+        ),
     ];
     let all = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels];
     if all.into_iter().flatten().filter(|file| *file == Path::new(STANDARD_INPUT)).count() > 1 {
@@ -412,9 +451,11 @@ impl EmbeddingSet {
             columns.levels.iter().map(|level| (level.as_str(), "correct `--levels`")).collect();
         wanted.extend(columns.path.map(|path| (path, "correct `--path-column`")));
         wanted.extend(columns.junk.map(|junk| (junk, "correct `--junk-column`")));
+        wanted.extend(columns.group.map(|group| (group, "correct `--group-column`")));
         let mut known: HashMap<Vec<String>, u32> = HashMap::new();
         let (mut label_rows, mut row_numbers) = (Vec::new(), Vec::new());
-        let (mut items, mut paths, mut junk) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut items, mut paths) = (Vec::new(), Vec::new());
+        let (mut junk, mut groups) = (Vec::new(), Vec::new());
         let mut add = |number: u64, cells: &[&str]| -> Result<()> {
             let (labels, more) = cells.split_at(columns.levels.len());
             let mut more = more.iter();
@@ -444,6 +485,15 @@ impl EmbeddingSet {
                 let classes = cell.split(';').map(str::trim).filter(|class| !class.is_empty());
                 classes.map(str::to_owned).collect()
             }));
+            if let Some((group, column)) = columns.group.and_then(|column| Some((more.next()?, column))) {
+                if group.is_empty() {
+                    return Err(problem(
+                        format!("{}, row {number}: the group `{column}` is empty", labels_file.display()),
+                        "write the item's group; an item without others has a group of its own",
+                    ));
+                }
+                groups.push((*group).to_owned());
+            }
             Ok(())
         };
         if let Some(table) = own.as_ref().or(beside.as_ref()) {
@@ -461,7 +511,17 @@ impl EmbeddingSet {
                 "write one header line, then one line of labels per embedding, in the same order",
             ));
         }
-        Ok(Self { embeddings, label_rows, row_numbers, labels: items, paths, junk, labels_file, table: own })
+        Ok(Self {
+            embeddings,
+            label_rows,
+            row_numbers,
+            labels: items,
+            paths,
+            junk,
+            groups,
+            labels_file,
+            table: own,
+        })
     }
 
     /// All embeddings.
