@@ -122,6 +122,9 @@ const BAD = {
   '--gallery': ['nowhere.npy', 'e-labels.csv', 'data'],
   '--gallery-labels': ['nowhere.csv', 'e.npy', 'data'],
   '--path-column': ['nowhere', 'order', ''],
+  '--group-column': ['nowhere', ''],
+  '--embedding-column': ['nowhere', ''],
+  '--embeddings': ['nowhere.npy', 'e-labels.csv', 'data'],
   '--junk-column': ['nowhere', 'path', ''],
   '--levels': ['nowhere', 'species,family,order', 'order,order', ''],
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
@@ -350,7 +353,7 @@ const npy = read('e.npy');
 const header = (from, to) => Buffer.from(npy.toString('latin1').replace(from, to.padEnd(from.length)), 'latin1');
 for (const [name, bytes] of Object.entries({
   'cut short': npy.subarray(0, -1), 'that is empty': Buffer.alloc(0), 'of zeros': Buffer.alloc(npy.length),
-  'of integers': header("'<f4'", "'<i4'"), 'in Fortran order': header('False', 'True '),
+  'of integers': header("'<f4'", "'<i4'"),
   'with one dimension': header('(24, 4)', '(96,)'), 'without columns': header('(24, 4)', '(9, 0)'),
   'that is huge': header('(24, 4)', '(9e9,4)'), 'with numbers that are none': Buffer.concat([npy.subarray(0, -4), Buffer.from([0, 0, 0xc0, 0x7f])]),
   'with a row of zeros': Buffer.concat([npy.subarray(0, -16), Buffer.alloc(16)]),

@@ -10,9 +10,9 @@ use akin_core::evaluate::{
 };
 use akin_core::metrics::{
     CATALOGUE, ClassSimilarity, Gain, Metric, Unit, asi, average_hierarchical_precision, average_precision,
-    average_precision_at, h_precision, h_recall, hierarchical_ap, hierarchical_precision, mahp, map_at_r,
-    mean_ndcg, mistake_severity, ndcg, precision, precision_recall_curve, r_precision, recall,
-    reciprocal_rank, trapezoid_average_precision, weighted_ap,
+    average_precision_at, capped_precision, h_precision, h_recall, hierarchical_ap, hierarchical_precision,
+    mahp, map_at_r, mean_ndcg, mistake_severity, ndcg, precision, precision_recall_curve, r_precision,
+    recall, reciprocal_rank, trapezoid_average_precision, true_recall, weighted_ap,
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::{CheckedRelevance, Relevance};
@@ -220,6 +220,10 @@ proptest! {
             for k in [1, 4, 100] {
                 prop_assert_eq!(recall(&ranking, level, k), oracle::recall(&ranked, level, k));
                 prop_assert_eq!(precision(&ranking, level, k), oracle::precision(&ranked, level, k));
+                let hits = |k| oracle::precision(&ranked, level, k).map(|share| (share * k as f64).round());
+                let share = |of: usize| hits(k).map(|hits| hits / of as f64);
+                prop_assert_eq!(true_recall(&ranking, level, k), share(r));
+                prop_assert_eq!(capped_precision(&ranking, level, k), share(r.min(k)));
                 let ap = oracle::ap_at(&ranked, level, k);
                 prop_assert!(all_close(average_precision_at(&ranking, level, k), ap));
             }
@@ -312,7 +316,7 @@ proptest! {
                 ("mistake_severity" | "h_precision" | "h_recall", _) => continue,
                 ("ahp" | "wu_palmer_ahp", Some(k)) => 1.0 - 1.0 / n.min(k),
                 ("precision", Some(k)) => 1f64.min(ranking.positives_at(level) as f64 / k),
-                ("ap", Some(k)) => 1f64.min(k / ranking.positives_at(level) as f64),
+                ("ap" | "true_recall", Some(k)) => 1f64.min(k / ranking.positives_at(level) as f64),
                 _ => 1.0,
             };
             prop_assert!(value.is_none_or(|value| close(value, best)), "{}: {:?}", metric, value);

@@ -307,7 +307,7 @@ fn bad_data_sets_are_refused_before_a_run_is_created() {
     assert!(refused("a.png", "nowhere.png").contains("1 image does not exist"));
     assert!(refused("Apple,Fuji", "Pear,Gala").contains("a class has two parents"));
     assert!(refused("b.png,Apple,Fuji,test", "b.png,Pear,Conference,test").contains("shares a label"));
-    assert!(refused("Gala", "").contains("row 2: the label `variety` is empty"));
+    assert!(refused("Apple,Gala", ",").contains("row 2: the label `kind` is missing"));
     assert!(refused(",train", ",test").contains("the split `train`"));
 }
 
@@ -672,6 +672,86 @@ fn metrics_and_losses_are_listed_with_their_sources() {
 }
 
 #[test]
+fn a_query_leaves_its_own_group_out_of_its_ranking() {
+    let labels = b"kind,variety,burst\nApple,Gala,1\nApple,Gala,1\nApple,Fuji,2\nPear,Conference,3\nPear,Conference,4\n";
+    let files: [(&str, &[u8]); 1] = [("q.csv", labels)];
+    let more = ["--metrics", "recall@1,true_recall@1,ap", "--per-query", "DIR/rows.csv", "--group-column"];
+    let answer = eval(&files, &[&more[..], &["burst"]].concat());
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    // The Galas of one burst have only the Fuji left, at rank 1; the Fuji has two positives, the Pears one each.
+    let rows: Vec<&str> = answer.stdout.lines().skip_while(|line| !line.starts_with("query,")).collect();
+    assert_eq!(rows[1], "0,1,1,1,,,");
+    assert_eq!(rows[3], "2,1,0.5,1,,,");
+    assert_eq!(rows[4], "3,1,1,1,1,1,1");
+    // Groups of one item leave out only the query itself.
+    let alone = labels.replacen(b"Gala,1\nApple", b"Gala,5\nApple");
+    let with_groups = eval(&[("q.csv", &alone)], &["--json", "--group-column", "burst"]).stdout;
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let (with_groups, without) = (json(&with_groups), json(&eval(&[("q.csv", &alone)], &["--json"]).stdout));
+    assert_eq!(with_groups["levels"], without["levels"]);
+    assert_eq!(with_groups["overall"], without["overall"]);
+    let empty = eval(&[("q.csv", &labels.replacen(b"Fuji,2", b"Fuji,"))], &["--group-column", "burst"]);
+    assert!(empty.stderr.contains("row 4: the group `burst` is empty"), "{}", empty.stderr);
+}
+
+/// A file that another program wrote.
+fn of_peers(name: &str) -> String {
+    format!("{}/formats/tests/files/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn one_file_with_embeddings_and_labels_gives_the_report_of_two() {
+    let levels = ["--levels", "kind,variety", "--json"];
+    let report = |arguments: &[&str]| {
+        let answer = akin([&["eval"][..], arguments, &levels].concat());
+        assert_eq!(answer.code, Some(0), "{arguments:?}: {}", answer.stderr);
+        serde_json::from_str::<serde_json::Value>(&answer.stdout).unwrap()
+    };
+    let [embeddings, labels] = ["float32.npy", "lists.csv"].map(of_peers);
+    let two = report(&["--queries", &embeddings, "--query-labels", &labels]);
+    for name in [
+        "pandas.parquet",
+        "polars.parquet",
+        "duckdb-array.parquet",
+        "semicolons.csv",
+        "tabs.tsv",
+        "duckdb.jsonl",
+    ] {
+        assert_eq!(report(&["--queries", &of_peers(name)]), two, "{name}");
+        // The queries are in the gallery, which a column tells.
+        let gallery = ["--queries", &embeddings, "--query-labels", &labels, "--gallery", &of_peers(name)];
+        assert_eq!(report(&gallery)["ranked"], 20, "{name}");
+    }
+    let [bits, bools] = ["bits.npy", "bool.npy"].map(of_peers);
+    let hamming =
+        |file: &str| report(&["--queries", file, "--query-labels", &labels, "--similarity", "hamming"]);
+    assert_eq!(hamming(&bits), hamming(&bools));
+    assert_eq!(hamming(&bits), hamming(&embeddings));
+    let refused = akin([&["eval", "--queries", &embeddings][..], &levels].concat());
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("no columns with labels"), "{}", refused.stderr);
+}
+
+#[test]
+fn embeddings_are_read_from_standard_input() {
+    let evaluate = |name: &str, more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_akin"))
+            .args([&["eval", "--queries", "-", "--levels", "kind"][..], more].concat())
+            .stdin(fs::File::open(of_peers(name)).unwrap())
+            .output()
+            .unwrap()
+    };
+    let expected = evaluate("pandas.parquet", &[]);
+    assert!(expected.status.success(), "{}", String::from_utf8_lossy(&expected.stderr));
+    for name in ["pandas.jsonl", "semicolons.csv", "lists.csv"] {
+        assert_eq!(evaluate(name, &[]).stdout, expected.stdout, "{name}");
+    }
+    assert_eq!(evaluate("stored.npz", &["--query-labels", &of_peers("tabs.tsv")]).stdout, expected.stdout);
+    let twice = evaluate("lists.csv", &["--query-labels", "-"]);
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("standard input can be read once"));
+}
+
+#[test]
 fn a_gallery_shares_the_taxonomy_of_its_queries() {
     let gallery = floats(&[[0.0, 1.0], [1.0, 0.0]]);
     // The classes are in another order in the gallery.
@@ -843,7 +923,7 @@ fn bad_embeddings_are_refused() {
     assert!(with("q.npy", &floats(&rows[..4])).contains("has 4 rows of embeddings, but"));
     assert!(with("q.csv", b"variety,knid\nGala,Apple\n").contains("no column `kind`"));
     assert!(with("q.csv", &LABELS.replacen(b"Fuji,Apple", b"Gala,Pear")).contains("Gala"));
-    assert!(with("q.csv", &LABELS.replacen(b"Fuji,", b",")).contains("row 4: the label `variety` is empty"));
+    assert!(with("q.csv", &LABELS.replacen(b"Fuji,Apple", b",")).contains("row 4: the item has no label"));
 }
 
 #[test]

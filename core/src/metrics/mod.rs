@@ -26,6 +26,8 @@
 //! | [`average_precision_at`] | the same as AP for the first k items | the same, rank(i) ≤ k | TREC's `map_cut` |
 //! | [`map_at_r`] | the same for as many items as there are positives | the same, rank(i) ≤ R | Musgrave et al. 2020 |
 //! | [`recall`] | is there a positive among the first k items? | 1 if any rank(i) ≤ k | Jégou et al. 2011 |
+//! | [`true_recall`] | which share of the positives is among the first k items? | count / R | Manning et al. 2008 |
+//! | [`capped_precision`] | how many of the first k items are positives, of those that can be? | count / min(k, R) | Manning et al. 2008 |
 //! | [`precision`], [`r_precision`] | how many of the first k, or R, items are positives? | count / k | Manning et al. 2008 |
 //! | [`reciprocal_rank`] | how soon does the first positive come? MRR is its mean | 1 / rank | Voorhees 1999 |
 //!
@@ -73,8 +75,8 @@ pub use map_at_r::map_at_r;
 pub use metric::{Metric, MetricEntry, Unit};
 pub use mistake_severity::mistake_severity;
 pub use ndcg::{Gain, mean_ndcg, ndcg};
-pub use precision::{precision, r_precision};
-pub use recall::recall;
+pub use precision::{capped_precision, precision, r_precision};
+pub use recall::{recall, true_recall};
 pub use reciprocal_rank::reciprocal_rank;
 pub use weighted_ap::weighted_ap;
 
@@ -98,7 +100,9 @@ pub const CATALOGUE: &[MetricEntry] = &[
     average_precision::TRAPEZOID_AP,
     map_at_r::MAP_AT_R,
     recall::RECALL,
+    recall::TRUE_RECALL,
     precision::PRECISION,
+    precision::CAPPED_PRECISION,
     precision::R_PRECISION,
     reciprocal_rank::MRR,
 ];

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 
-use akin_base::problem::{Advise, a_few, problem};
+use akin_base::problem::{Advise, problem};
 use akin_core::embeddings::Embeddings;
 use anyhow::Result;
 use serde_json::Value;
@@ -137,25 +137,17 @@ fn find_place(first: &csv::StringRecord, choice: &Choice) -> Result<(Place, bool
         }
     }
     let named = |name: &str| first.iter().position(|cell| cell.trim() == name);
-    if let Some(name) = &choice.name {
-        if let Some(column) = named(name) {
-            return Ok((Place::List(column), true));
-        }
-        if let Some((_, columns)) = groups.iter().find(|(stem, _)| stem == name) {
-            return Ok((Place::Columns(columns.clone()), true));
-        }
-    } else if let Some(column) = named("embedding").or(named("embeddings")) {
+    let of_lists = match &choice.name {
+        Some(name) => named(name),
+        None => named("embedding").or(named("embeddings")),
+    };
+    if let Some(column) = of_lists {
         return Ok((Place::List(column), true));
-    } else if let [(_, columns)] = &groups[..] {
-        return Ok((Place::Columns(columns.clone()), true));
     }
     let stems: Vec<&str> = groups.iter().map(|(stem, _)| stem.as_str()).collect();
-    choose("column", &stems, choice).map(|_| (Place::Columns(0..0), true)).and_then(|_| {
-        Err(problem(
-            format!("several columns can be embeddings: {}", a_few(&stems)),
-            "name the part before the numbers, or the column of lists, with `--embedding-column`",
-        ))
-    })
+    let name = choose("column", &stems, choice)?;
+    let columns = groups.into_iter().find(|(stem, _)| *stem == name).map_or(0..0, |(_, columns)| columns);
+    Ok((Place::Columns(columns), true))
 }
 
 /// Numbers between spaces, as `numpy.savetxt` writes them.

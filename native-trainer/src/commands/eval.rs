@@ -152,7 +152,11 @@ fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
     let measured = |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
     let published = published.and_then(|published| published_text(&published, other.as_ref(), measured));
     let certainty = certainty.map(|certainty| certainty.text()).transpose()?;
-    let parts = [report_text(&report)].into_iter().chain(certainty).chain(published);
+    let groups = args
+        .group_column
+        .as_ref()
+        .map(|column| format!("a query's own `{column}` is left out of its ranking"));
+    let parts = [report_text(&report)].into_iter().chain(groups).chain(certainty).chain(published);
     Ok(parts.collect::<Vec<_>>().join("\n\n"))
 }
 

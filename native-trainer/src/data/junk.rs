@@ -1,4 +1,7 @@
-//! Rankings without junk: gallery images that a data set leaves out of the rankings of some queries.
+//! Rankings that leave some of the gallery out: junk, which a data set names for some queries, and the items of a query's
+//! own group.
+
+use std::collections::{BTreeMap, HashSet};
 
 use akin_base::problem::problem;
 use akin_core::embeddings::Embeddings;
@@ -34,22 +37,50 @@ pub fn evaluate_without_junk(
     config: &EvaluationConfig,
     ranked: impl Fn(usize),
 ) -> Result<Report> {
+    let classes = sets.query_labels.column(levels.len());
+    evaluate_parts(levels, sets, &classes, |class, item| sets.junk[item].contains(class), config, ranked)
+}
+
+/// As [`evaluate_without_junk`], but a query leaves out the items of its own group: `groups` are those of the queries and
+/// of the gallery. The junk of the sets is not looked at.
+///
+/// # Errors
+///
+/// As [`evaluate_without_junk`].
+pub fn evaluate_without_groups(
+    levels: &[String],
+    sets: &Sets<'_>,
+    [of_queries, of_gallery]: [&[String]; 2],
+    config: &EvaluationConfig,
+    ranked: impl Fn(usize),
+) -> Result<Report> {
+    evaluate_parts(levels, sets, of_queries, |group, item| of_gallery[item] == *group, config, ranked)
+}
+
+/// Evaluates the queries with the same key together, on the gallery without the items that `is_out` for it.
+fn evaluate_parts<K: Ord>(
+    levels: &[String],
+    sets: &Sets<'_>,
+    keys: &[K],
+    is_out: impl Fn(&K, usize) -> bool,
+    config: &EvaluationConfig,
+    ranked: impl Fn(usize),
+) -> Result<Report> {
     let checked = config.checked(levels.len())?;
     // It is a function of the whole gallery.
     let without_hyperbolicity = EvaluationConfig { hyperbolicity: None, ..config.clone() };
-    let classes = sets.query_labels.column(levels.len());
-    let mut distinct = classes.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
+    let mut parts: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
+    for (query, key) in keys.iter().enumerate() {
+        parts.entry(key).or_default().push(query);
+    }
     let mut rows: Vec<QueryScores> = Vec::new();
-    for class in distinct {
-        let queries: Vec<usize> = (0..classes.len()).filter(|&query| classes[query] == class).collect();
-        let gallery: Vec<usize> =
-            (0..sets.junk.len()).filter(|&item| !sets.junk[item].contains(&class)).collect();
-        // The queries share their whole path, so that they have positives together or not at all.
-        let first = sets.query_labels.row(queries[0])[0];
+    for (key, queries) in parts {
+        let gallery: Vec<usize> = (0..sets.gallery_labels.len()).filter(|&item| !is_out(key, item)).collect();
         ranked(queries.len());
-        if !gallery.iter().any(|&item| sets.gallery_labels.row(item)[0] == first) {
+        let coarse: HashSet<u32> = gallery.iter().map(|&item| sets.gallery_labels.row(item)[0]).collect();
+        let has_positive = |query: &usize| coarse.contains(&sets.query_labels.row(*query)[0]);
+        let queries: Vec<usize> = queries.into_iter().filter(has_positive).collect();
+        if queries.is_empty() {
             continue;
         }
         let labels = [sets.query_labels.select(&queries), sets.gallery_labels.select(&gallery)];
@@ -65,7 +96,7 @@ pub fn evaluate_without_junk(
     if rows.is_empty() {
         return Err(problem(
             "no query has a positive among the gallery images that it ranks",
-            "check the labels and the junk of the data set",
+            "check the labels, and what each query leaves out",
         ));
     }
     rows.sort_by_key(|row| row.query);

@@ -79,6 +79,16 @@ pub struct EvalArgs {
         help_heading = "Embeddings from files"
     )]
     pub junk_column: Option<String>,
+    /// A column beside the labels with the group of each item, such as a burst, a camera or a product: a query leaves the
+    /// items of its own group out of its ranking, itself among them. Embeddings have to fit into memory.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        requires = "queries",
+        conflicts_with_all = ["path_column", "junk_column", "shard", "dyml", "decomposability_gap", "hyperbolicity"],
+        help_heading = "Embeddings from files"
+    )]
+    pub group_column: Option<String>,
     /// The columns of the levels, coarse to fine.
     #[arg(
         long,

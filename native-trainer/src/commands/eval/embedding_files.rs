@@ -20,7 +20,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 
 use super::arguments::EvalArgs;
-use crate::data::junk::{Sets, evaluate_without_junk};
+use crate::data::junk::{Sets, evaluate_without_groups, evaluate_without_junk};
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
 
@@ -46,6 +46,8 @@ struct EmbeddingSet {
     paths: Vec<String>,
     /// For each item, the finest classes whose queries leave it out of their rankings; empty without a column of junk.
     junk: Vec<Vec<String>>,
+    /// For each item, its group; empty without a column of groups.
+    groups: Vec<String>,
     /// The file of labels.
     labels_file: PathBuf,
     /// Its columns, if it is not that of the embeddings.
@@ -57,6 +59,7 @@ struct Columns<'a> {
     levels: &'a [String],
     path: Option<&'a str>,
     junk: Option<&'a str>,
+    group: Option<&'a str>,
 }
 
 impl EmbeddingFiles {
@@ -68,8 +71,9 @@ impl EmbeddingFiles {
             name: args.embedding_column.clone(),
             packed: args.metrics.similarity == Some(Similarity::Hamming),
         };
+        let group = args.group_column.as_deref();
         let read = |embeddings: &Path, labels: Option<&PathBuf>, junk: Option<&str>| {
-            let columns = Columns { levels: columns, path: args.path_column.as_deref(), junk };
+            let columns = Columns { levels: columns, path: args.path_column.as_deref(), junk, group };
             EmbeddingSet::read(embeddings, labels.map(PathBuf::as_path), &choice, &columns)
         };
         let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
@@ -81,6 +85,8 @@ impl EmbeddingFiles {
         warn_if_equal(&gallery.embeddings)?;
         let query_rows = match args.path_column {
             Some(_) => Some(rows_in_gallery(&queries, &gallery)?),
+            // A query is in its own group.
+            None if group.is_some() => None,
             None => {
                 warn_of_twins(&queries, &gallery, args.progress)?;
                 None
@@ -99,6 +105,11 @@ impl EmbeddingFiles {
         progress: Progress,
     ) -> Result<Report> {
         let (taxonomy, labels) = self.labels(levels, first, identity)?;
+        if !self.queries.groups.is_empty() {
+            let report = self.evaluate_groups(&taxonomy, &labels, config, progress)?;
+            self.check_unchanged()?;
+            return Ok(report);
+        }
         if let Some(gallery) = self.gallery.as_ref().filter(|gallery| !gallery.junk.is_empty()) {
             let report = self.evaluate_junk(gallery, &taxonomy, &labels, config, progress)?;
             self.check_unchanged()?;
@@ -135,7 +146,7 @@ impl EmbeddingFiles {
         similarity: Similarity,
     ) -> Result<Option<Certainty>> {
         let (_, [query_labels, gallery_labels]) = self.labels(levels, 0, identity)?;
-        let queries = in_memory(&self.queries.embeddings)?;
+        let queries = self.queries.in_memory()?;
         let asked = Labelled { embeddings: &queries, labels: &query_labels };
         match &self.gallery {
             Some(_) if self.query_rows.is_some() => Err(problem(
@@ -143,12 +154,36 @@ impl EmbeddingFiles {
                 "leave out `--gallery`, so that each item is left out while it asks the others",
             )),
             Some(gallery) => {
-                let embeddings = in_memory(&gallery.embeddings)?;
+                let embeddings = gallery.in_memory()?;
                 let gallery = Labelled { embeddings: &embeddings, labels: &gallery_labels };
                 Certainty::measure(levels, Some(asked), gallery, similarity)
             }
             None => Certainty::measure(levels, None, asked, similarity),
         }
+    }
+
+    /// Evaluates queries that leave the items of their own group out of their rankings.
+    fn evaluate_groups(
+        &self,
+        taxonomy: &Taxonomy,
+        [query_labels, gallery_labels]: &[Labels; 2],
+        config: &EvaluationConfig,
+        progress: Progress,
+    ) -> Result<Report> {
+        let gallery = self.gallery.as_ref();
+        let queries = self.queries.in_memory()?;
+        let ranked = gallery.map(EmbeddingSet::in_memory).transpose()?;
+        let bar = progress.bar("Ranking", self.queries() as u64);
+        let sets = Sets {
+            queries: &queries,
+            query_labels,
+            gallery: ranked.as_ref().unwrap_or(&queries),
+            gallery_labels: if gallery.is_some() { gallery_labels } else { query_labels },
+            junk: &[],
+        };
+        let groups = [&self.queries.groups[..], &gallery.unwrap_or(&self.queries).groups[..]];
+        let done = |done| bar.advance(done as u64);
+        evaluate_without_groups(taxonomy.level_names(), &sets, groups, config, done)
     }
 
     /// Evaluates queries that leave junk out of their rankings.
@@ -430,13 +465,6 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet) -> Result<Vec
     queries.paths.iter().zip(queries.rows()).map(find_row).collect()
 }
 
-/// All embeddings of a file.
-fn in_memory(rows: &dyn Rows) -> Result<Embeddings> {
-    let mut values = vec![0.0; rows.len() * rows.dimension()];
-    rows.read(0, &mut values)?;
-    Ok(Embeddings::new(rows.dimension(), values)?)
-}
-
 impl EmbeddingSet {
     /// Reads a set whose labels are in the columns of a file of their own or, without one, beside the embeddings.
     fn read(path: &Path, labels: Option<&Path>, choice: &Choice, columns: &Columns) -> Result<Self> {
@@ -448,9 +476,11 @@ impl EmbeddingSet {
             columns.levels.iter().map(|level| (level.as_str(), "correct `--levels`")).collect();
         wanted.extend(columns.path.map(|path| (path, "correct `--path-column`")));
         wanted.extend(columns.junk.map(|junk| (junk, "correct `--junk-column`")));
+        wanted.extend(columns.group.map(|group| (group, "correct `--group-column`")));
         let mut known: HashMap<Vec<String>, u32> = HashMap::new();
         let (mut label_rows, mut row_numbers) = (Vec::new(), Vec::new());
-        let (mut items, mut paths, mut junk) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut items, mut paths) = (Vec::new(), Vec::new());
+        let (mut junk, mut groups) = (Vec::new(), Vec::new());
         let mut add = |number: u64, cells: &[&str]| -> Result<()> {
             let (labels, more) = cells.split_at(columns.levels.len());
             let mut more = more.iter();
@@ -476,6 +506,15 @@ impl EmbeddingSet {
                 let classes = cell.split(';').map(str::trim).filter(|class| !class.is_empty());
                 classes.map(str::to_owned).collect()
             }));
+            if let Some((group, column)) = columns.group.and_then(|column| Some((more.next()?, column))) {
+                if group.is_empty() {
+                    return Err(problem(
+                        format!("{}, row {number}: the group `{column}` is empty", labels_file.display()),
+                        "write the item's group; an item without others has a group of its own",
+                    ));
+                }
+                groups.push((*group).to_owned());
+            }
             Ok(())
         };
         if let Some(table) = own.as_ref().or(beside.as_ref()) {
@@ -493,7 +532,17 @@ impl EmbeddingSet {
                 "write one header line, then one line of labels per embedding, in the same order",
             ));
         }
-        Ok(Self { embeddings, label_rows, row_numbers, labels: items, paths, junk, labels_file, table: own })
+        Ok(Self {
+            embeddings,
+            label_rows,
+            row_numbers,
+            labels: items,
+            paths,
+            junk,
+            groups,
+            labels_file,
+            table: own,
+        })
     }
 
     /// All embeddings.
