@@ -56,5 +56,24 @@
 //! [`bounds`](crate::metrics::bounds) are valid whatever the hidden labels are, and a mean lies between the means of its
 //! queries' bounds. They may be loose.
 
+use rand::{Rng, RngExt};
+
+use crate::taxonomy::{Labels, UNKNOWN};
+
+/// The labels with holes: a share of the items, drawn one by one, is known only down to a level that is drawn from 1 … L − 1.
+/// With one level nothing is cut. So scores of the full labels can be compared with what would be seen of them.
+pub fn cut_at_random(labels: &Labels, share: f64, random: &mut impl Rng) -> Labels {
+    let levels = labels.levels();
+    let rows = (0..labels.len()).flat_map(|item| {
+        let mut row = labels.row(item).to_vec();
+        let known = labels.known(item);
+        if random.random_bool(share) && known > 1 {
+            row[random.random_range(1..known)..].fill(UNKNOWN);
+        }
+        row
+    });
+    Labels::new(levels, rows.collect()).expect("level 1 stays known, and unknown labels are the last")
+}
+
 /// Above this weight a product of factors 1 − w has too large a variance: it grows in size with each factor.
 pub(crate) const LARGEST_FACTOR_WEIGHT: f64 = 2.0;

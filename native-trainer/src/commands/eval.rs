@@ -255,7 +255,8 @@ fn evaluate_run(
     }
     let asked = run.config.eval.metrics.len();
     run.config.eval.checked(run.config.data.levels().len())?;
-    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
+    let OpenedRun { device, encoder, mut dataset } =
+        OpenedRun::open(&run, args.which, untrained, args.device)?;
     if args.curves.is_some() {
         rank_curves::add_metrics(&mut run.config.eval, dataset.splits.ranked());
     }
@@ -263,6 +264,7 @@ fn evaluate_run(
     if args.data.is_none() {
         run.check_data(&dataset.digest())?;
     }
+    dataset.labels = args.cut.apply(dataset.labels, 0);
     eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::of(&dataset);
     let progress = args.progress;
@@ -295,7 +297,8 @@ fn evaluate_pretrained(mut config: PretrainedConfig, args: &EvalArgs) -> Result<
     args.metrics.apply(&mut config.eval);
     let asked = config.eval.metrics.len();
     config.eval.checked(config.selection.data.levels().len())?;
-    let dataset = Dataset::load_to_evaluate(&config.selection)?;
+    let mut dataset = Dataset::load_to_evaluate(&config.selection)?;
+    dataset.labels = args.cut.apply(dataset.labels, 0);
     if args.curves.is_some() {
         rank_curves::add_metrics(&mut config.eval, dataset.splits.ranked());
     }

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use akin_base::progress::Progress;
+use akin_core::random::stream;
+use akin_core::taxonomy::Labels;
+use akin_core::unknown::cut_at_random;
 use clap::Args;
 
 use super::shard::Shard;
@@ -122,6 +125,9 @@ pub struct EvalArgs {
     #[arg(long, conflicts_with_all = ["against", "per_query", "qualify", "relevance", "decomposability_gap", "hyperbolicity"])]
     pub dyml: bool,
 
+    #[command(flatten)]
+    pub cut: CutArgs,
+
     /// Compare with this run on the same queries. Prints for each metric both means, their difference, and p of a
     /// paired permutation test: the probability of a difference at least as large if the runs were equal.
     #[arg(long, value_name = "RUN", conflicts_with = "queries")]
@@ -183,4 +189,43 @@ pub struct EvalArgs {
     /// Replace the file of `--per-query`, `--curves` or `--out` if it exists.
     #[arg(long, requires = "written", help_heading = "Output")]
     pub overwrite: bool,
+}
+
+/// How labels are cut, to see what scores would say of labels with holes.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct CutArgs {
+    /// Cut this share of the labels, from 0 to 1: each of these items is known only down to a level drawn at random. The
+    /// estimates and bounds can then be compared with the scores of the full labels.
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_parser = share,
+        conflicts_with_all = ["dyml", "against", "merge", "shard", "junk_column", "decomposability_gap"],
+        help_heading = "Labels with holes"
+    )]
+    cut_labels: Option<f64>,
+    /// The seed of the cuts.
+    #[arg(
+        long,
+        value_name = "SEED",
+        default_value_t = 0,
+        requires = "cut_labels",
+        help_heading = "Labels with holes"
+    )]
+    cut_seed: u64,
+}
+
+impl CutArgs {
+    /// The labels of a set, with the cuts. Each set of one evaluation has its own number.
+    pub fn apply(&self, labels: Labels, set: u64) -> Labels {
+        match self.cut_labels {
+            Some(share) => cut_at_random(&labels, share, &mut stream(self.cut_seed, "cut labels", &[set])),
+            None => labels,
+        }
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "write a number from 0 to 1".into())
 }

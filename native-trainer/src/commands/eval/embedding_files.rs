@@ -19,7 +19,7 @@ use akin_formats::table::Table;
 use anyhow::Result;
 use rayon::prelude::*;
 
-use super::arguments::EvalArgs;
+use super::arguments::{CutArgs, EvalArgs};
 use crate::data::junk::{Sets, evaluate_without_groups, evaluate_without_junk};
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
@@ -32,6 +32,7 @@ pub struct EmbeddingFiles {
     query_rows: Option<Vec<usize>>,
     /// The bytes for the rankings of the queries that are ranked at once.
     memory: usize,
+    cut: CutArgs,
 }
 
 /// The embeddings of a file, which stay there, with their labels and, if there is a column of them, their paths.
@@ -79,7 +80,7 @@ impl EmbeddingFiles {
         let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
         let Some(gallery) = args.gallery.get(number) else {
             warn_if_equal(&queries.embeddings)?;
-            return Ok(Self { queries, gallery: None, query_rows: None, memory });
+            return Ok(Self { queries, gallery: None, query_rows: None, memory, cut: args.cut });
         };
         let gallery = read(gallery, args.gallery_labels.get(number), args.junk_column.as_deref())?;
         warn_if_equal(&gallery.embeddings)?;
@@ -92,7 +93,7 @@ impl EmbeddingFiles {
                 None
             }
         };
-        Ok(Self { queries, gallery: Some(gallery), query_rows, memory })
+        Ok(Self { queries, gallery: Some(gallery), query_rows, memory, cut: args.cut })
     }
 
     /// Evaluates over `levels`, whose labels are in the columns from `first` on.
@@ -280,8 +281,13 @@ impl EmbeddingFiles {
             labels.select(&rows.collect::<Vec<_>>())
         };
         let queries = &self.queries;
-        let labels = [select(Some(queries), 0), select(self.gallery.as_ref(), queries.label_rows.len())];
-        Ok((taxonomy, labels))
+        let gallery = self.cut.apply(select(self.gallery.as_ref(), queries.label_rows.len()), 1);
+        let queries = match &self.query_rows {
+            // The queries are items of the gallery.
+            Some(rows) => gallery.select(rows),
+            None => self.cut.apply(select(Some(queries), 0), 0),
+        };
+        Ok((taxonomy, [queries, gallery]))
     }
 
     fn sets(&self) -> impl Iterator<Item = &EmbeddingSet> {
