@@ -71,7 +71,7 @@ impl BestScores {
     }
 
     /// Whether these are 101 finite numbers in ascending order.
-    pub(crate) fn is_valid(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         self.quantiles.len() == Self::COUNT
             && self.quantiles.is_sorted()
             && self.quantiles.iter().all(|score| score.is_finite())

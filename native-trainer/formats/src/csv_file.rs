@@ -1,12 +1,15 @@
 //! A CSV file with a header, read row by row. Its cells are separated by commas, semicolons or tabs, which its header shows;
 //! a mark of the byte order before it does not count.
 
+use std::collections::BTreeSet;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use akin_base::files::InputFile;
+use crate::text_file::TextFile;
 use akin_base::problem::{Advise, did_you_mean, listed, problem};
 use akin_base::quantities::counted;
+use akin_base::terminal;
 use anyhow::Result;
 use sha2::{Digest, Sha256};
 
@@ -66,9 +69,12 @@ impl CsvFile {
                 "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
             ));
         }
-        let bytes = InputFile::open(file)
-            .advise(|| format!("{} cannot be read", file.display()), "check the path")?;
-        Self::from_reader(file, Box::new(bytes))
+        let text =
+            TextFile::open(file).advise(|| format!("{} cannot be read", file.display()), "check the path")?;
+        if let Some(encoding) = text.encoding {
+            say_encoding(file, encoding);
+        }
+        Self::from_reader(file, Box::new(text))
     }
 
     /// Reads the header of a file that is open. Messages call it `file`.
@@ -171,6 +177,15 @@ impl CsvFile {
     /// SHA-256 of the rows that were read: after the last, of the whole file.
     pub fn digest(self) -> [u8; 32] {
         self.reader.into_inner().digest.finalize().into()
+    }
+}
+
+/// Says once how a file that is not UTF-8 is read.
+fn say_encoding(file: &Path, encoding: &str) {
+    static SAID: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    // A thread that panicked has said nothing else.
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned()) {
+        terminal::say(format_args!("        Note {} is not UTF-8; it is read as {encoding}", file.display()));
     }
 }
 

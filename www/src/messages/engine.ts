@@ -361,7 +361,8 @@ export type LevelReport = {
  */
 name: string,
 /**
- * The number of queries with a positive at this level or, for metrics over all levels, at any level.
+ * The number of queries with a positive at this level or, for metrics over all levels, at any level, and with a known
+ * label there.
  */
 queries: number, } & ({ [key in string]: number | null });
 
@@ -522,7 +523,8 @@ paper: [number, number, number], };
  */
 export type Means = {
 /**
- * The number of queries with a positive at this level or, for metrics over all levels, at any level.
+ * The number of queries with a positive at this level or, for metrics over all levels, at any level, and with a known
+ * label there.
  */
 queries: number, } & ({ [key in string]: number | null });
 
@@ -859,6 +861,7 @@ level: number,
  */
 class: number,
 /**
- * Its share of the weight of all neighbours. In (0, 1]; it never rises from one level to the next.
+ * Its share of the weight of all neighbours whose label is known at this level. In (0, 1]; if all labels are known, it
+ * never rises from one level to the next.
  */
 share: number, };

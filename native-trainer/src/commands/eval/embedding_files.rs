@@ -507,8 +507,9 @@ impl EmbeddingSet {
                     new
                 }
             });
-            paths.extend(columns.path.and(more.next()).map(|&path| path.to_owned()));
-            junk.extend(columns.junk.and(more.next()).map(|cell| -> Vec<String> {
+            // Only a column that is read has a cell.
+            paths.extend(columns.path.and_then(|_| more.next()).map(|&path| path.to_owned()));
+            junk.extend(columns.junk.and_then(|_| more.next()).map(|cell| -> Vec<String> {
                 let classes = cell.split(';').map(str::trim).filter(|class| !class.is_empty());
                 classes.map(str::to_owned).collect()
             }));
