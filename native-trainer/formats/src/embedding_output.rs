@@ -185,7 +185,11 @@ mod tests {
             assert_eq!((file.len(), file.dimension(), read), (2, 3, values.clone()), "{ending}");
             let table = output.beside().map_or_else(|| file.table(), |beside| Table::open(&beside)).unwrap();
             let mut found = Vec::new();
-            table.read(&[("path", "…")], |_, cells| Ok(found.push(cells[0].to_owned()))).unwrap();
+            let add = |_: u64, cells: &[&str]| {
+                found.push(cells[0].to_owned());
+                Ok(())
+            };
+            table.read(&[("path", "…")], add).unwrap();
             assert_eq!(found, paths, "{ending}");
         }
         let refusal = EmbeddingOutput::new("--out", Path::new("e.parquet")).unwrap_err();

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn damaged_utf8_is_left_as_it_is() {
-        let damaged = [&"Bärenklau".as_bytes()[..], b"\xff"].concat();
+        let damaged = ["Bärenklau".as_bytes(), b"\xff"].concat();
         assert_eq!(read(&damaged), (None, damaged));
         assert_eq!(read(b""), (None, Vec::new()));
     }

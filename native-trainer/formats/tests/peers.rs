@@ -135,8 +135,12 @@ fn labels_stand_beside_the_embeddings() {
         let mut labels = Vec::new();
         let columns = [("variety", "…"), ("kind", "…")];
         let table = open(name, false).table().unwrap();
-        table.read(&columns, |_, cells| Ok(labels.push(cells.join("|")))).unwrap();
-        let kind = |row: usize| if row % 2 == 0 { "Apple" } else { "Pear" };
+        let add = |_: u64, cells: &[&str]| {
+            labels.push(cells.join("|"));
+            Ok(())
+        };
+        table.read(&columns, add).unwrap();
+        let kind = |row: usize| if row.is_multiple_of(2) { "Apple" } else { "Pear" };
         let expected: Vec<String> = (0..ROWS).map(|row| format!("{0} {1}|{0}", kind(row), row % 6)).collect();
         assert_eq!(labels, expected, "{name}");
         let refusal = table.read(&[("kinds", "…")], |_, _| Ok(())).unwrap_err();
