@@ -123,6 +123,9 @@ const BAD = {
   '--gallery-labels': ['nowhere.csv', 'e.npy', 'data'],
   '--path-column': ['nowhere', 'order', ''],
   '--group-column': ['nowhere', ''],
+  '--missing': ['x', 'fill', ''],
+  '--cut-labels': ['x', '-0.1', '1.1', 'nan', ''],
+  '--cut-seed': NUMBERS,
   '--embedding-column': ['nowhere', ''],
   '--embeddings': ['nowhere.npy', 'e-labels.csv', 'data'],
   '--junk-column': ['nowhere', 'path', ''],
@@ -364,8 +367,8 @@ for (const [name, bytes] of Object.entries({
 const table = read('e-labels.csv').toString();
 for (const [name, text] of Object.entries({
   'that is empty': '', 'with a header alone': 'path,order,family,species\n', 'with a column twice': table.replace('family', 'order'),
-  'with semicolons': table.replaceAll(',', ';'), 'with a short line': table.replace(/,[^,]*\n$/, '\n'),
-  'with an empty label': table.replace(/,[^,]*\n$/, ',\n'), 'that is no text': Buffer.concat([Buffer.from(table), Buffer.from([0xff])]),
+  'with a short line': table.replace(/,[^,]*\n$/, '\n'),
+  'with a row of empty labels': table.replace(/[^\n]*\n$/, 'none,,,\n'), 'that is no text': Buffer.concat([Buffer.from(table), Buffer.from([0xff])]),
   'with too few lines': table.split('\n').slice(0, -2).join('\n'), 'with a class under two parents': table.replace(/,([^,]*),([^,\n]*)\n$/, ',other,$2\n'),
 })) {
   add(`labels ${name}`, FILES.with(4, 'bad.csv'), () => write('bad.csv', text));

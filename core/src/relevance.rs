@@ -1,4 +1,7 @@
 //! Relevance: how much an item matters to a query, computed from the level that the two share.
+//!
+//! Where labels are unknown, that level may be an interval. Such a pair is left out, and |Ω(l)| is the weight of the decided
+//! items of level l, see [`CheckedRelevance::by_mass`] and [`crate::unknown`].
 
 use serde::{Deserialize, Serialize};
 

@@ -41,7 +41,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["image", "pictures", "device"])]
     pub embeddings: Option<PathBuf>,
     /// The array, tensor, column or field with the embeddings, where their file has several.
-    #[arg(long, value_name = "NAME", requires = "embeddings")]
+    #[arg(long, value_name = "NAME", requires = "embeddings", conflicts_with = "image")]
     pub embedding_column: Option<String>,
     /// How many items to print.
     #[arg(long, short = 'k', value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
