@@ -85,6 +85,14 @@ impl Positive {
     pub fn levels(&self) -> SharedInterval {
         SharedInterval { least: self.level, most: self.most }
     }
+
+    /// Whether the pair with the query is decided at a level, 1 … L, or at all levels for level 0.
+    pub fn is_decided(&self, level: usize) -> bool {
+        match level {
+            0 => self.levels().level().is_some(),
+            level => self.levels().share(level).is_some(),
+        }
+    }
 }
 
 /// One query's ranked gallery.
@@ -255,11 +263,7 @@ impl Ranking {
         counts[0] = self.counts[0];
         let (mut left_out, mut tie, mut old_tie) = (0, 0, 0);
         for positive in &self.positives {
-            let is_decided = match level {
-                0 => positive.levels().level().is_some(),
-                level => positive.levels().share(level).is_some(),
-            };
-            if !is_decided || known.query < scored {
+            if !positive.is_decided(level) || known.query < scored {
                 left_out += 1;
                 continue;
             }

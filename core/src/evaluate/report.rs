@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig, MeanHyperbolicity};
 use crate::metrics::{Bounds, Metric, bounds};
-use crate::ranking::{KnownLabels, Positive, Ranking};
+use crate::ranking::{KnownLabels, Ranking};
 use crate::statistics::{bootstrap_interval, mean};
 use crate::threads::each_in_order;
 
@@ -141,17 +141,13 @@ impl QueryScores {
 
 impl Open {
     fn new(ranking: &Ranking, known: &KnownLabels, level: usize, checked: &CheckedEvaluation) -> Self {
-        let is_open = |positive: &&Positive| match level {
-            0 => positive.levels().level().is_none(),
-            level => positive.levels().share(level).is_none(),
-        };
         let metrics = checked.config().metrics.iter().copied();
         let metrics = metrics.filter(|metric| metric.entry().per_level == (level > 0));
         let bounds =
             metrics.filter_map(|metric| Some((metric, bounds(metric, ranking, checked.relevance(), level)?)));
         Self {
             known: known.query >= if level == 0 { ranking.depth() } else { level },
-            left_out: ranking.positives().iter().filter(is_open).count(),
+            left_out: ranking.positives().iter().filter(|positive| !positive.is_decided(level)).count(),
             bounds: bounds.collect(),
         }
     }

@@ -104,15 +104,19 @@ impl SmoothRanks {
     fn query_of_batch<S: Score>(&self, thread: &mut Thread, scores: &[S], gradient: &mut [S]) -> Option<f64> {
         let Thread { places, scores: numbers, descent, memory } = thread;
         assert_eq!(places.of_items.len(), scores.len(), "one place for each item");
-        let left_out: Vec<bool> = if places.of_items.contains(&Places::LEFT_OUT) {
-            places.of_items.iter().map(|&place| place == Places::LEFT_OUT).collect()
-        } else {
-            Vec::new()
-        };
-        let is_ranked = |item: usize| left_out.get(item) != Some(&true);
-        places.of_items.retain(|&place| place != Places::LEFT_OUT);
+        // The items that the query ranks, if they are not all.
+        let ranked: Option<Vec<usize>> = places
+            .of_items
+            .contains(&Places::LEFT_OUT)
+            .then(|| (0..scores.len()).filter(|&item| places.of_items[item] != Places::LEFT_OUT).collect());
         numbers.clear();
-        numbers.extend((0..scores.len()).filter(|&item| is_ranked(item)).map(|item| scores[item].to_f64()));
+        match &ranked {
+            None => numbers.extend(scores.iter().map(|score| score.to_f64())),
+            Some(ranked) => {
+                places.of_items.retain(|&place| place != Places::LEFT_OUT);
+                numbers.extend(ranked.iter().map(|&item| scores[item].to_f64()));
+            }
+        }
         let items =
             ScoredPlaces { scores: numbers, places: &places.of_items, relevances: &places.relevances };
         let Some(values) = self.value.item_values(&items) else {
@@ -127,10 +131,20 @@ impl SmoothRanks {
         descent.resize(numbers.len(), 0.0);
         let path = self.path(&items, S::SINGLE);
         let value = in_vectors(self, path, memory, items, &values, descent);
-        let mut slopes = descent.iter();
-        for (item, gradient) in gradient.iter_mut().enumerate() {
-            let slope = if is_ranked(item) { slopes.next() } else { None };
-            *gradient = S::from_f64(slope.copied().unwrap_or(0.0));
+        match ranked {
+            None => {
+                gradient
+                    .iter_mut()
+                    .zip(descent)
+                    .for_each(|(gradient, slope)| *gradient = S::from_f64(*slope));
+            }
+            Some(ranked) => {
+                gradient.fill(S::from_f64(0.0));
+                ranked
+                    .into_iter()
+                    .zip(descent)
+                    .for_each(|(item, slope)| gradient[item] = S::from_f64(*slope));
+            }
         }
         Some(1.0 - value)
     }
