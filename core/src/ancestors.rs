@@ -14,7 +14,7 @@ use crate::Result;
 use crate::embeddings::Embeddings;
 use crate::search::{Gallery, top_k};
 use crate::similarity::Similarity;
-use crate::taxonomy::{Labels, shared_interval};
+use crate::taxonomy::Labels;
 
 /// Items and proxies in one space.
 #[derive(Clone, Debug)]
@@ -55,12 +55,11 @@ impl<'a> Ancestors<'a> {
     ///
     /// Proxies of another dimension.
     pub fn line(&self, item: usize) -> Result<Vec<Option<usize>>> {
-        let own = self.labels.row(item);
         let scores = self.gallery.scores(self.items.row(item))?;
         let to_proxies = self.proxies.scores(self.items.row(item))?;
         let mut nearest: Vec<Option<usize>> = vec![None; self.labels.levels() + 1];
         for other in (0..scores.len()).filter(|&other| other != item) {
-            let Some(level) = shared_interval(own, self.labels.row(other)).level() else { continue };
+            let Some(level) = self.labels.shared(item, self.labels, other).level() else { continue };
             let best = &mut nearest[level];
             if best.is_none_or(|best| scores[other] > scores[best]) {
                 *best = Some(other);

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 /// How relevance is computed from the shared level l (1 … L) and the sizes |Ω(l)|, as a config names it. A stranger's
@@ -80,8 +81,21 @@ impl Relevance {
                     "choose finite numbers of at least 0, not all 0; only their ratios count, so let them sum to 1",
                 ))
             }
-            _ => Ok(CheckedRelevance { relevance: self.clone(), depth }),
+            _ => {
+                let heights = (1..=depth).map(|level| level as f64 / depth as f64).collect();
+                Ok(CheckedRelevance { relevance: self.clone(), heights })
+            }
         }
+    }
+
+    /// As [`checked`](Self::checked), for labels that may have a matrix of relevance: its values then take the place of l/L,
+    /// see [`Labels::heights`].
+    ///
+    /// # Errors
+    ///
+    /// As [`checked`](Self::checked).
+    pub fn checked_for(&self, labels: &Labels) -> Result<CheckedRelevance> {
+        Ok(CheckedRelevance { heights: labels.heights(), ..self.checked(labels.levels())? })
     }
 }
 
@@ -91,7 +105,8 @@ impl Relevance {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedRelevance {
     relevance: Relevance,
-    depth: usize,
+    /// How much each level 1 … L means: l/L in a tree.
+    heights: Vec<f64>,
 }
 
 impl CheckedRelevance {
@@ -112,9 +127,9 @@ impl CheckedRelevance {
     ///
     /// As [`by_level`](Self::by_level).
     pub fn by_mass(&self, masses: &[f64]) -> Vec<f64> {
-        let depth = self.depth;
+        let depth = self.heights.len();
         assert_eq!(masses.len(), depth + 1, "the relevance was checked for {depth} levels");
-        let power = |level: usize, alpha: f64| (level as f64 / depth as f64).powf(alpha);
+        let power = |level: usize, alpha: f64| self.heights[level - 1].powf(alpha);
         let mut rel = vec![0.0; masses.len()];
         for level in (1..=depth).filter(|&level| masses[level] > 0.0) {
             rel[level] = match &self.relevance {
@@ -137,7 +152,7 @@ impl CheckedRelevance {
     pub fn level_weights(&self) -> Vec<f64> {
         match &self.relevance {
             Relevance::WeightedAp { weights } => weights.clone(),
-            _ => vec![1.0; self.depth],
+            _ => vec![1.0; self.heights.len()],
         }
     }
 }

@@ -5,12 +5,19 @@
 //!
 //! A label may be unknown from some level down: its id is [`UNKNOWN`] there. Unknown is not a class. The shared level of
 //! two items is then an interval, see [`shared_interval`].
+//!
+//! An item may have several label paths, or its classes a matrix of relevance instead of a tree: see [`Kinship`].
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Kind, Result};
+
+mod kinship;
+
+pub use kinship::{Kinship, MOST_GRADES, MOST_KINDS};
 
 /// Whether two equal labels of one level are the same class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +147,10 @@ impl Taxonomy {
             "no row has a label at a level",
             "leave the level out, or give some rows their label",
         )?;
-        Ok((Self { levels: levels.to_vec(), classes, parents }, Labels { levels: levels.len(), ids }))
+        Ok((
+            Self { levels: levels.to_vec(), classes, parents },
+            Labels { levels: levels.len(), ids, kin: None },
+        ))
     }
 
     /// L, the number of levels.
@@ -264,10 +274,20 @@ impl TryFrom<Tree> for Taxonomy {
 
 /// The class ids of N items at L levels: [N, L], row-major, coarse → fine. The last ids of a row may be [`UNKNOWN`], but
 /// not all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Labels {
     levels: usize,
     ids: Vec<u32>,
+    /// None in a tree.
+    kin: Option<Kin>,
+}
+
+/// What items share beyond their rows.
+#[derive(Clone, Debug, PartialEq)]
+struct Kin {
+    /// The kind of each item.
+    kinds: Vec<u32>,
+    kinship: Arc<Kinship>,
 }
 
 impl Labels {
@@ -285,7 +305,7 @@ impl Labels {
                 "give each item one class id per level, and at least one level",
             ));
         }
-        let labels = Self { levels, ids };
+        let labels = Self { levels, ids, kin: None };
         let is_wrong = |row: &&[u32]| row[..known_levels(row).max(1)].contains(&UNKNOWN);
         let wrong = labels.ids.chunks_exact(levels).enumerate().find(|(_, row)| is_wrong(row));
         match wrong {
@@ -341,31 +361,48 @@ impl Labels {
     /// The labels of levels 1 … `level`, as if the taxonomy ended there.
     pub fn up_to(&self, level: usize) -> Self {
         let ids = (0..self.len()).flat_map(|i| &self.row(i)[..level]).copied().collect();
-        Self { levels: level, ids }
+        Self { levels: level, ids, kin: self.kin.clone() }
     }
 
     /// One label path for each class of the finest level that an item has, in the order of the class ids. A path that is
     /// known to a coarser level follows, if no path before it agrees with it.
     pub fn classes(&self) -> Self {
-        let mut rows: Vec<&[u32]> = self.ids.chunks_exact(self.levels).collect();
+        let mut items: Vec<usize> = (0..self.len()).collect();
         // Unknown labels are the greatest, so that a path of more known labels precedes the paths that it agrees with.
-        rows.sort_unstable_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
-        rows.dedup();
+        items.sort_by(|&a, &b| self.row(a).iter().rev().cmp(self.row(b).iter().rev()));
+        items.dedup_by_key(|item| self.row(*item));
         let mut known: HashSet<&[u32]> = HashSet::new();
-        rows.retain(|row| {
-            let depth = known_levels(row);
+        items.retain(|&item| {
+            let (row, depth) = (self.row(item), self.known(item));
             let is_new = known.insert(&row[..depth]);
             known.extend((1..depth).map(|level| &row[..level]));
             is_new
         });
-        rows.dedup_by_key(|row| (known_levels(row), row[known_levels(row) - 1]));
-        Self { levels: self.levels, ids: rows.concat() }
+        items.dedup_by_key(|item| (self.known(*item), self.row(*item)[self.known(*item) - 1]));
+        self.select(&items)
+    }
+
+    /// How much each level 1 … L means, from above 0 to 1: l/L in a tree, and the values of a matrix of relevance, divided
+    /// by the largest.
+    pub fn heights(&self) -> Vec<f64> {
+        let grades = self.kin.as_ref().and_then(|kin| kin.kinship.grades());
+        match grades {
+            // Labels that end above the finest grade keep the heights of their grades.
+            Some(grades) => {
+                grades[..self.levels].iter().map(|grade| grade / grades[grades.len() - 1]).collect()
+            }
+            None => (1..=self.levels).map(|level| level as f64 / self.levels as f64).collect(),
+        }
     }
 
     /// The labels of these items, in this order.
     pub fn select(&self, items: &[usize]) -> Self {
         let ids = items.iter().flat_map(|&i| self.row(i)).copied().collect();
-        Self { levels: self.levels, ids }
+        let kin = self.kin.as_ref().map(|Kin { kinds, kinship }| Kin {
+            kinds: items.iter().map(|&i| kinds[i]).collect(),
+            kinship: Arc::clone(kinship),
+        });
+        Self { levels: self.levels, ids, kin }
     }
 
     /// All ids, [N, L], row-major.

@@ -102,11 +102,11 @@ fn gap(
     check_shapes(depth, "query", set.into())?;
     config.checked(depth)?;
     check_batch(batch, count)?;
-    if !set.labels.are_known() {
+    if !set.labels.are_classes() {
         return Err(Error::new(
             Kind::Taxonomy,
-            "the decomposability gap needs the labels of all items, and some are unknown",
-            "leave out the decomposability gap, or the items whose labels are unknown",
+            "the decomposability gap needs one known label path for each item",
+            "leave out the decomposability gap, or the items with unknown labels or with several paths",
         ));
     }
     let quiet = Execution { progress: &|_| {}, ..*execution };

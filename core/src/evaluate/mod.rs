@@ -67,7 +67,7 @@ use crate::ranking::{KnownLabels, Ranking, TiePolicy};
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::similarity::Similarity;
 use crate::statistics::Bootstrap;
-use crate::taxonomy::{Labels, known_levels, shared_interval};
+use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
@@ -140,7 +140,19 @@ impl EvaluationConfig {
     /// twice, a block of 0, a bootstrap without resamples or with more than a million, a hyperbolicity out of range, or
     /// one for a similarity that it is not defined for.
     pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
-        let relevance = self.relevance.checked(depth)?;
+        self.with_relevance(self.relevance.checked(depth)?)
+    }
+
+    /// As [`checked`](Self::checked), for labels that may have a matrix of relevance.
+    ///
+    /// # Errors
+    ///
+    /// As [`checked`](Self::checked).
+    pub fn checked_for(&self, labels: &Labels) -> Result<CheckedEvaluation> {
+        self.with_relevance(self.relevance.checked_for(labels)?)
+    }
+
+    fn with_relevance(&self, relevance: CheckedRelevance) -> Result<CheckedEvaluation> {
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
         if self.block == 0 {
             return refuse("`block` is 0".into(), "choose a number of at least 1");
@@ -405,7 +417,7 @@ impl Evaluation<'_> {
     fn search<T>(&self, work: impl FnOnce(&Search<'_>, &CheckedEvaluation) -> Result<T>) -> Result<T> {
         let Self { levels, queries, gallery, places, config, ref execution } = *self;
         check_shapes(levels.len(), "query", queries)?;
-        let checked = config.checked(levels.len())?;
+        let checked = config.checked_for(queries.labels)?;
         config.check_sets(queries.labels.len(), gallery.is_some())?;
         execution.check(queries.labels.len().max(gallery.map_or(0, |gallery| gallery.labels.len())))?;
         let (count, items) = (queries.labels.len(), gallery.map_or(0, |gallery| gallery.labels.len()));
@@ -457,25 +469,25 @@ impl Execution<'_> {
     }
 }
 
-/// One query's ranking of the gallery: `scores[i]` is the score of item i, whose classes are row i of `labels`. `query`
-/// has the query's own classes, and `itself` is its row if it is an item of the gallery, which it then does not rank.
+/// One query's ranking of the gallery: `scores[i]` is the score of item i, which has row i of `labels`. The query has
+/// the first row of `query`, and `itself` is its row if it is an item of the gallery, which it then does not rank.
 ///
 /// # Panics
 ///
-/// When `labels` has fewer rows than there are scores, or a score is not finite.
+/// When `labels` has fewer rows than there are scores, `query` has none, or a score is not finite.
 pub fn gallery_ranking(
     scores: &[f32],
     labels: &Labels,
-    query: &[u32],
+    query: &Labels,
     itself: Option<usize>,
     config: &EvaluationConfig,
 ) -> Ranking {
     let others = scores.iter().enumerate().filter(|&(item, _)| Some(item) != itself);
-    let scored = others.map(|(item, &score)| (score, shared_interval(query, labels.row(item))));
+    let scored = others.map(|(item, &score)| (score, query.shared(0, labels, item)));
     let ranking = Ranking::from_intervals(labels.levels(), config.ties, scored);
     let ranking = ranking.count_query(config.count_query);
-    match known_shares(labels, known_levels(query) == labels.levels()) {
-        Some(shares) => ranking.with_known(KnownLabels { query: known_levels(query), shares }),
+    match known_shares(labels, query.are_known()) {
+        Some(shares) => ranking.with_known(KnownLabels { query: query.known(0), shares }),
         None => ranking,
     }
 }

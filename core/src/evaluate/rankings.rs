@@ -12,7 +12,7 @@ use crate::Result;
 use crate::embeddings::{Flaws, Rows};
 use crate::ranking::{KnownLabels, PartialRanking, Ranking};
 use crate::similarity::{Items, Measures, Points, Similarity, measure};
-use crate::taxonomy::{Labels, shared_interval};
+use crate::taxonomy::Labels;
 use crate::threads::{each_in_order, in_order, join, threads};
 
 /// The number of items that one thread reads and prepares at a time.
@@ -120,8 +120,7 @@ impl Search<'_> {
             self.rank_group(group, &mut rankings, &relatives, config, execution, &scored)?;
             let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
             let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
-                let classes = self.query_labels.row(query);
-                let ranking = ranking.finish(|item| shared_interval(classes, self.labels.row(item)));
+                let ranking = ranking.finish(|item| self.query_labels.shared(query, self.labels, item));
                 let mut ranking = ranking.count_query(config.count_query);
                 if let Some(shares) = shares.clone() {
                     ranking =
@@ -179,7 +178,8 @@ impl Search<'_> {
             rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
             let add = |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
                 for (&item, &score) in items.iter().zip(scores) {
-                    let levels = shared_interval(classes(place), self.labels.row(item as usize));
+                    let query = group[place] as usize;
+                    let levels = self.query_labels.shared(query, self.labels, item as usize);
                     if levels.most > 0 {
                         ranking.add_positive(item as usize, score, levels);
                     }
@@ -343,7 +343,7 @@ mod tests {
                 };
                 let row = if let Kin::Same = kin { query } else { places[query] };
                 let scores = gallery.scores(embeddings.row(row)).unwrap();
-                let ranking = gallery_ranking(&scores, &labels, labels.row(row), itself, &config);
+                let ranking = gallery_ranking(&scores, &labels, &labels.select(&[row]), itself, &config);
                 QueryScores::new(query, &ranking, &checked)
             };
             let queries = evaluation.queries.labels.len();

@@ -7,7 +7,7 @@ use crate::taxonomy::{Labels, UNKNOWN};
 /// The items of a gallery, by what they can share with a query.
 pub(super) struct Relatives<'a> {
     labels: &'a Labels,
-    /// Whether two items that share any level share level 1, too. Then the positives of a query are in its class of
+    /// Whether the labels are those of a tree, and two items that share any level share level 1, too. Then the positives of a query are in its class of
     /// level 1, otherwise they can be anywhere.
     nested: bool,
     /// Ordered by the class of level 1 if the labels are nested; in a class in gallery order.
@@ -22,7 +22,9 @@ impl<'a> Relatives<'a> {
         let mut classes = rows
             .flat_map(|row| row.iter().enumerate().map(|(level, &class)| ((level, class), row[0])))
             .filter(|((_, class), _)| *class != UNKNOWN);
-        let nested = classes.all(|(class, parent)| *coarse.entry(class).or_insert(parent) == parent);
+        let is_tree = [labels, queries].iter().all(|labels| labels.kinship().is_none());
+        let nested =
+            is_tree && classes.all(|(class, parent)| *coarse.entry(class).or_insert(parent) == parent);
         let mut items: Vec<u32> = (0..labels.len() as u32).collect();
         if nested {
             items.sort_by_key(|&item| labels.row(item as usize)[0]);

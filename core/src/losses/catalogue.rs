@@ -233,6 +233,21 @@ impl LossConfig {
         }
     }
 
+    /// Whether it needs one known place in a tree for each item, or a part of it does: it has proxies, centres or codes of
+    /// classes, or stores the classes of items. The others compare pairs, and also work with several label paths or a
+    /// matrix of relevance, see [`Kinship`](crate::taxonomy::Kinship).
+    pub fn needs_tree(&self) -> bool {
+        match self {
+            Self::CrossBatchMemory(_) => true,
+            Self::Levels(levels) => levels.loss.needs_tree(),
+            Self::Sum(sum) => sum.terms.iter().any(|term| term.loss.needs_tree()),
+            Self::Margin(margin) => margin.learn_beta,
+            Self::Hier(hier) => hier.labels,
+            Self::HyperbolicCrossEntropy(_) => true,
+            other => !other.compares_items(),
+        }
+    }
+
     /// Whether it remembers the embeddings of earlier batches, or a part of it does.
     pub fn has_memory(&self) -> bool {
         match self {
@@ -257,6 +272,17 @@ impl LossConfig {
                 Kind::Config,
                 format!("the loss {} cannot compare {} embeddings", entry.name, space.name()),
                 format!("set the geometry of the head to {}, or choose another loss", known.join(" or ")),
+            ));
+        }
+        let is_made_of_parts = matches!(self, Self::Levels(_) | Self::Sum(_));
+        if self.needs_tree() && !is_made_of_parts && context.classes.kinship().is_some() {
+            return Err(Error::new(
+                Kind::Config,
+                format!(
+                    "the loss {} needs one label path for each item, and these have several, or a matrix of relevance",
+                    entry.name
+                ),
+                "choose a loss of pairs, triplets or ranks; `akin list losses` says which work",
             ));
         }
         self.make(context)

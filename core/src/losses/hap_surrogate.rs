@@ -59,7 +59,6 @@ use crate::host::is_cpu;
 use crate::query_losses::CheckedHapSurrogate;
 use crate::smooth_ranks::{Places, RankSteps, SmoothRanks};
 use crate::steps::tensors::heaviside;
-use crate::taxonomy::shared_level;
 
 pub use crate::query_losses::{HapSurrogateConfig, ItemOrder};
 
@@ -88,7 +87,7 @@ impl BuildLoss for HapSurrogateConfig {
     type Loss = HapSurrogate;
 
     fn init(&self, context: &LossContext) -> Result<HapSurrogate> {
-        let settings = self.checked(context.levels())?;
+        let settings = self.checked_for(context.classes)?;
         let ranks = SmoothRanks::new(RankSteps::Bounds {
             upper: settings.upper_step.clone(),
             lower: settings.smooth_rank.then(|| settings.lower_step.clone()),
@@ -120,8 +119,8 @@ impl Objective for HapSurrogate {
         let depth = items.labels.levels();
         let (query_labels, item_labels) = (batch.labels, items.labels);
         self.loss_by_sorting(batch.embeddings.clone(), reference_items(batch), depth, |query, levels| {
-            let row = query_labels.row(query);
-            levels.extend((0..item_labels.len()).map(|item| shared_place(row, item_labels.row(item))));
+            let place = |item| shared_place(query_labels, query, item_labels, item);
+            levels.extend((0..item_labels.len()).map(place));
         })
     }
 
@@ -136,7 +135,7 @@ impl HapSurrogate {
         let items = batch.items();
         let shared: Vec<usize> = (0..batch.labels.len())
             .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))
-            .map(|(query, item)| shared_level(batch.labels.row(query), items.labels.row(item)))
+            .map(|(query, item)| batch.labels.shared(query, items.labels, item).least)
             .collect();
         self.loss_by_comparing(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
     }

@@ -117,7 +117,7 @@ use serde::Serialize;
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
 use crate::range::{above_zero, finite, not_negative, within};
-use crate::taxonomy::{Labels, UNKNOWN, shared_interval};
+use crate::taxonomy::{Labels, UNKNOWN};
 use crate::{Error, Kind, Result};
 
 use algebra::{
@@ -255,13 +255,13 @@ impl<'a> Batch<'a> {
         let items = self.items().labels;
         let (rows, columns, finest) = (self.labels.len(), items.len(), items.levels());
         let (mut positives, mut negatives) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
-        let are_known = self.labels.are_known() && items.are_known();
+        let are_classes = self.labels.are_classes() && items.are_classes();
         let (row_classes, item_classes) = (self.labels.column(finest), items.column(finest));
         for i in 0..rows {
             for j in (0..columns).filter(|&j| counts(i, j)) {
-                let same = match are_known {
+                let same = match are_classes {
                     true => Some(row_classes[i] == item_classes[j]),
-                    false => shared_interval(self.labels.row(i), items.row(j)).share(finest),
+                    false => self.labels.shared(i, items, j).share(finest),
                 };
                 match same {
                     Some(true) => positives[i * columns + j] = 1.0,

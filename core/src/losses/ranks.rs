@@ -22,7 +22,7 @@ use burn::tensor::{DType, Element, IndexingUpdateOp, Int, Tensor, TensorData};
 use super::{Batch, matrix, with_gradient};
 use crate::host::is_cpu;
 use crate::smooth_ranks::{Places, Score, SmoothRanks};
-use crate::taxonomy::{Labels, shared_interval, shared_level};
+use crate::taxonomy::Labels;
 
 /// The embeddings of the reference set of a batch, if it has one.
 pub(super) fn reference_items(batch: &Batch) -> Option<Tensor<2>> {
@@ -106,10 +106,10 @@ fn add_transposed<S: Score>(matrix: &mut [S], size: usize) {
     }
 }
 
-/// Whether the ranks of a batch are computed on the CPU: they are if it is there, or if labels are unknown, because a
-/// query then leaves some items out, which the tensor operations do not.
+/// Whether the ranks of a batch are computed on the CPU: they are if it is there, if labels are unknown, because a query
+/// then leaves some items out, or if items have several label paths. The tensor operations do neither.
 pub(super) fn are_sorted(batch: &Batch) -> bool {
-    is_cpu(&batch.embeddings.device()) || !batch.labels.are_known() || !batch.items().labels.are_known()
+    is_cpu(&batch.embeddings.device()) || !batch.labels.are_classes() || !batch.items().labels.are_classes()
 }
 
 /// The places of a loss on one level: 1 for the items of the query's fine class, 0 for the others. A pair that is not
@@ -117,15 +117,15 @@ pub(super) fn are_sorted(batch: &Batch) -> bool {
 fn by_fine_class<'a>(queries: &'a Labels, items: &'a Labels) -> impl Fn(usize, &mut Places) + Sync + 'a {
     let finest = items.levels();
     let (query_classes, item_classes) = (queries.column(finest), items.column(finest));
-    let are_known = queries.are_known() && items.are_known();
+    let are_classes = queries.are_classes() && items.are_classes();
     move |query, places| {
         places.relevances.extend([0.0, 1.0]);
-        if are_known {
+        if are_classes {
             let class = query_classes[query];
             places.of_items.extend(item_classes.iter().map(|&other| u32::from(other == class)));
             return;
         }
-        let place = |item| match shared_interval(queries.row(query), items.row(item)).share(finest) {
+        let place = |item| match queries.shared(query, items, item).share(finest) {
             Some(same) => u32::from(same),
             None => Places::LEFT_OUT,
         };
@@ -134,8 +134,8 @@ fn by_fine_class<'a>(queries: &'a Labels, items: &'a Labels) -> impl Fn(usize, &
 }
 
 /// The place of an item whose place is its shared level with the query: left out if it is not decided.
-pub(super) fn shared_place(query: &[u32], item: &[u32]) -> u32 {
-    shared_interval(query, item).level().map_or(Places::LEFT_OUT, |level| level as u32)
+pub(super) fn shared_place(queries: &Labels, query: usize, items: &Labels, item: usize) -> u32 {
+    queries.shared(query, items, item).level().map_or(Places::LEFT_OUT, |level| level as u32)
 }
 
 /// The places of a loss on all levels: the shared level of each item with the query, see [`shared_place`]. `relevances`
@@ -146,10 +146,9 @@ pub(super) fn by_shared_level<'a>(
     relevances: impl Fn(&[usize]) -> Vec<f64> + Sync + 'a,
 ) -> impl Fn(usize, &mut Places) + Sync + 'a {
     move |query, places| {
-        let row = queries.row(query);
         let mut counts = vec![0; items.levels() + 1];
         for item in 0..items.len() {
-            let place = shared_place(row, items.row(item));
+            let place = shared_place(queries, query, items, item);
             if let Some(count) = counts.get_mut(place as usize) {
                 *count += 1;
             }
@@ -161,7 +160,7 @@ pub(super) fn by_shared_level<'a>(
 
 /// The shared level of each query with each item, row by row.
 pub(super) fn shared_levels(queries: &Labels, items: &Labels) -> Vec<usize> {
-    let row = |query| (0..items.len()).map(move |item| shared_level(queries.row(query), items.row(item)));
+    let row = |query| (0..items.len()).map(move |item| queries.shared(query, items, item).least);
     (0..queries.len()).flat_map(row).collect()
 }
 

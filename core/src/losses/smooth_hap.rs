@@ -43,7 +43,7 @@ impl BuildLoss for SmoothHapConfig {
     type Loss = SmoothHap;
 
     fn init(&self, context: &LossContext) -> Result<SmoothHap> {
-        let settings = self.checked(context.levels())?;
+        let settings = self.checked_for(context.classes)?;
         let ranks = SmoothRanks::new(RankSteps::Sigmoid { step: settings.step.clone() });
         Ok(SmoothHap { settings, ranks })
     }

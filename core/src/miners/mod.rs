@@ -28,7 +28,7 @@ mod triplet_margin_miner;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::taxonomy::{Labels, shared_interval};
+use crate::taxonomy::Labels;
 use crate::{Checked, Result};
 
 pub use all::All;
@@ -116,12 +116,12 @@ impl Candidates {
     ) -> Self {
         let finest = items.levels();
         let all = Self::new(&queries.column(finest), &items.column(finest), own, cosines, dimension);
-        if queries.are_known() && items.are_known() {
+        if queries.are_classes() && items.are_classes() {
             return all;
         }
         let partners = |query: usize| {
             let others = (0..items.len()).filter(|&item| own.is_none_or(|own| own + query != item));
-            let share = |item: usize| shared_interval(queries.row(query), items.row(item)).share(finest);
+            let share = |item: usize| queries.shared(query, items, item).share(finest);
             let decided = others.filter_map(|item| Some((item, share(item)?)));
             let (positives, negatives): (Vec<_>, Vec<_>) = decided.partition(|(_, same)| *same);
             let [positives, negatives] =

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Addends, QueryLoss, ScoredItems, constant, one_minus_quotients};
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::steps::{LowerStep, Smooth, UpperStep, heaviside};
+use crate::taxonomy::Labels;
 use crate::{Checked, Result};
 
 /// Settings of the H-AP surrogate. The defaults are those of the published code; the preset `hap_surrogate_text` has those
@@ -85,8 +86,21 @@ impl HapSurrogateConfig {
     ///
     /// A setting of the relevance or of a step is out of range.
     pub fn checked(&self, depth: usize) -> Result<CheckedHapSurrogate> {
+        self.with_relevance(self.relevance.checked(depth)?)
+    }
+
+    /// As [`checked`](Self::checked), for labels that may have a matrix of relevance.
+    ///
+    /// # Errors
+    ///
+    /// As [`checked`](Self::checked).
+    pub fn checked_for(&self, labels: &Labels) -> Result<CheckedHapSurrogate> {
+        self.with_relevance(self.relevance.checked_for(labels)?)
+    }
+
+    fn with_relevance(&self, relevance: CheckedRelevance) -> Result<CheckedHapSurrogate> {
         Ok(CheckedHapSurrogate {
-            relevance: self.relevance.checked(depth)?,
+            relevance,
             upper_step: self.upper_step.checked()?,
             lower_step: self.lower_step.checked()?,
             order: self.order,

@@ -6,6 +6,7 @@ use super::{Addends, QueryLoss, ScoredItems, one_minus_quotients};
 use crate::range::above_zero;
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::steps::{Smooth, UpperStep};
+use crate::taxonomy::Labels;
 use crate::{Checked, Result};
 
 /// Settings of Smooth-HAP.
@@ -33,11 +34,21 @@ impl SmoothHapConfig {
     ///
     /// A setting of the relevance is out of range, or the temperature is not above 0.
     pub fn checked(&self, depth: usize) -> Result<CheckedSmoothHap> {
+        self.with_relevance(self.relevance.checked(depth)?)
+    }
+
+    /// As [`checked`](Self::checked), for labels that may have a matrix of relevance.
+    ///
+    /// # Errors
+    ///
+    /// As [`checked`](Self::checked).
+    pub fn checked_for(&self, labels: &Labels) -> Result<CheckedSmoothHap> {
+        self.with_relevance(self.relevance.checked_for(labels)?)
+    }
+
+    fn with_relevance(&self, relevance: CheckedRelevance) -> Result<CheckedSmoothHap> {
         above_zero("smooth_hap", "temperature", self.temperature, 0.01)?;
-        Ok(CheckedSmoothHap {
-            relevance: self.relevance.checked(depth)?,
-            step: UpperStep::sigmoid(self.temperature),
-        })
+        Ok(CheckedSmoothHap { relevance, step: UpperStep::sigmoid(self.temperature) })
     }
 }
 

@@ -4,7 +4,7 @@ use akin_base::problem::{did_you_mean, problem};
 use akin_base::quantities::{count, rounded};
 use akin_base::terminal;
 use akin_base::text_table::align_words;
-use akin_core::losses::LossEntry;
+use akin_core::losses::{LossConfig, LossEntry};
 use akin_core::metrics::MetricEntry;
 use akin_core::miners::{Miner, MinerEntry};
 use akin_core::models::{BACKBONES, BackboneConfig, BackboneEntry};
@@ -158,11 +158,16 @@ fn loss(name: &str, args: &ListArgs) -> Result<String> {
             _ => String::new(),
         };
         format!(
-            "{}{}\nOptimises {}. The geometry of the head must be {}.\n{preset}\n",
+            "{}{}\nOptimises {}. The geometry of the head must be {}.\n{}{preset}\n",
             titled(entry.title, entry.summary),
             cited(entry.sources),
             entry.optimises,
             spaces.join(" or "),
+            match labels_of(entry) {
+                "tree" => "It needs one label path for each item.\n",
+                "any" => "Items may have several label paths, or a matrix of relevance.\n",
+                _ => "",
+            },
         )
     });
     Ok(about + &settings.print(args)?)
@@ -199,13 +204,25 @@ fn losses() -> List {
         vec![
             entry.name.to_owned(),
             entry.optimises.to_owned(),
+            labels_of(entry).to_owned(),
             entry.spaces.iter().map(|space| space.name()).collect::<Vec<_>>().join(", "),
             format!("{}{}", titled(entry.title, entry.summary), cited(entry.sources)),
         ]
     };
     List {
-        header: vec!["loss", "optimises", "geometry", "summary"],
+        header: vec!["loss", "optimises", "labels", "geometry", "summary"],
         rows: losses::CATALOGUE.iter().map(row).collect(),
+    }
+}
+
+/// What labels a loss works with: those of a tree alone; also several label paths or a matrix of relevance; or what its
+/// parts work with.
+fn labels_of(entry: &LossEntry) -> &'static str {
+    match LossConfig::named(entry.name) {
+        Ok(loss) if loss.needs_tree() => "tree",
+        Ok(_) => "any",
+        // Only a combination has settings without defaults.
+        Err(_) => "as its parts",
     }
 }
 

@@ -134,6 +134,19 @@ settings! {
         /// does not name are not used. Default `split`.
         #[serde(default = "split_column")]
         pub split_column: String,
+        /// The text between the labels of a cell that holds several, such as `;` in `fruit;vegetable`. The first labels of
+        /// a row form a label path, and so do the second; a cell with one label belongs to all paths. Default: none, and a
+        /// cell is one label.
+        pub label_separator: Option<String>,
+        /// A CSV file with the columns `class` and `parent`, and a row for each parent of a class, which may have several.
+        /// An image has one label, its class. The levels are the depths below the root. Default: none.
+        pub parents: Option<PathBuf>,
+        /// A CSV file with the relevance of each pair of classes in place of a tree: a row and a column for each class. An
+        /// image has one label, its class. The levels are the different values above 0. Default: none.
+        pub relevance_matrix: Option<PathBuf>,
+        /// With `parents` or `relevance_matrix`, the column with the class. Default `class`.
+        #[serde(default = "class_column")]
+        pub class_column: String,
         /// A column with junk: for a gallery image, the finest classes whose queries leave it out of their rankings,
         /// separated by semicolons. Default: none.
         pub junk_column: Option<String>,
@@ -253,8 +266,26 @@ pub enum MissingFiles {
     Skip,
 }
 
+/// What a data set has in place of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KinshipSource {
+    /// Cells with several labels, and the text between them. The first labels of a row form a path, and so do the second.
+    /// A cell with one label belongs to all paths.
+    Separator(String),
+    /// A CSV file with the columns `class` and `parent`, and a row for each parent of a class. An item has one label, its
+    /// class, and its label paths are all ways from the root down to it.
+    Parents(PathBuf),
+    /// A CSV file with the relevance of each pair of classes: a row and a column for each class, with its name in the first
+    /// cell. An item has one label, its class.
+    Matrix(PathBuf),
+}
+
 fn path_column() -> String {
     "path".into()
+}
+
+fn class_column() -> String {
+    "class".into()
 }
 
 fn split_column() -> String {
@@ -301,6 +332,26 @@ impl TableConfig {
     /// Whether the column of splits has another name than the default.
     pub fn names_split_column(&self) -> bool {
         self.split_column != split_column()
+    }
+
+    /// What there is in place of a tree, if there is something.
+    pub fn kinship(&self) -> Option<KinshipSource> {
+        let Self { label_separator, parents, relevance_matrix, .. } = self;
+        label_separator
+            .clone()
+            .map(KinshipSource::Separator)
+            .or_else(|| parents.clone().map(KinshipSource::Parents))
+            .or_else(|| relevance_matrix.clone().map(KinshipSource::Matrix))
+    }
+
+    /// The columns with labels.
+    pub fn label_columns(&self) -> &[String] {
+        match self.kinship() {
+            Some(KinshipSource::Parents(_) | KinshipSource::Matrix(_)) => {
+                std::slice::from_ref(&self.class_column)
+            }
+            _ => &self.levels,
+        }
     }
 
     /// Whether a class is its name or its whole path.
@@ -402,6 +453,18 @@ impl DataConfig {
         }
         if let Some(names) = self.split_names() {
             names.validate()?;
+        }
+        if let Some(TableConfig { label_separator, parents, relevance_matrix, .. }) = self.table() {
+            let given = [label_separator.is_some(), parents.is_some(), relevance_matrix.is_some()];
+            ensure(given.into_iter().filter(|given| *given).count() <= 1, || {
+                (
+                    "two of data.label_separator, data.parents and data.relevance_matrix are set".into(),
+                    "keep the one that says how the classes are related",
+                )
+            })?;
+            ensure(label_separator.as_ref().is_none_or(|separator| !separator.is_empty()), || {
+                ("data.label_separator is empty".into(), "write the text between two labels, such as \";\"")
+            })?;
         }
         let known = self.kind().levels(self.hierarchy().is_some());
         let mut places = Vec::new();

@@ -79,7 +79,7 @@ mod unused;
 pub use augment::{AugmentConfig, CropKind};
 pub use data::{
     Benchmark, BenchmarkConfig, CopyConfig, DataConfig, DataKind, Difficulty, FolderConfig, HierarchyConfig,
-    Missing, MissingFiles, RevisitedConfig, SplitNames, TableConfig,
+    KinshipSource, Missing, MissingFiles, RevisitedConfig, SplitNames, TableConfig,
 };
 pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted, last_part};
 pub use model::ModelConfig;

@@ -31,8 +31,16 @@ const ALTERNATIVES: [[&str; 2]; 5] = [
 ];
 
 /// Keys that hold paths.
-const PATHS: [&str; 6] =
-    ["run.out", "data.path", "data.images", "data.hierarchy", "model.weights", "model.feature_cache"];
+const PATHS: [&str; 8] = [
+    "run.out",
+    "data.path",
+    "data.images",
+    "data.hierarchy",
+    "data.parents",
+    "data.relevance_matrix",
+    "model.weights",
+    "model.feature_cache",
+];
 
 /// The sections of commands that train more than one run. They are not part of a run.
 const COMMANDS: [&str; 2] = ["compare", "tune"];

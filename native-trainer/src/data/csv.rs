@@ -44,7 +44,7 @@ impl Columns {
                         .column(&data.split_column, "set data.split_column, or split.test_fraction = 0.5")?,
                 ),
             },
-            levels: table.columns(&data.levels, "correct data.levels")?,
+            levels: table.columns(data.label_columns(), "correct data.levels or data.class_column")?,
             junk: match &data.junk_column {
                 None => None,
                 Some(name) => Some(table.column(name, "remove data.junk_column")?),

@@ -16,7 +16,7 @@ use super::listing::ListedImage;
 use super::splits::{Splits, junk};
 use super::storage::Part;
 use super::{Storage, list};
-use crate::config::{DataConfig, MissingFiles, Protocol, Selection};
+use crate::config::{DataConfig, MissingFiles, Protocol, Selection, TableConfig};
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
@@ -110,8 +110,11 @@ impl Dataset {
             check_order(data.levels(), &label_names).with_context(|| data.path().display().to_string())?;
         }
         let place = |item: usize| images[item].path.display().to_string();
-        let (taxonomy, labels) = Taxonomy::from_named_rows(data.levels(), &label_names, identity, &place)
-            .with_context(|| data.path().display().to_string())?;
+        let read = match data.table().and_then(TableConfig::kinship) {
+            Some(kinship) => kinship.labels(Some(data.levels()), &label_names, &place),
+            None => Ok(Taxonomy::from_named_rows(data.levels(), &label_names, identity, &place)?),
+        };
+        let (taxonomy, labels) = read.with_context(|| data.path().display().to_string())?;
         let splits = Splits::new(&images, &taxonomy, &labels, selection)?;
         // Junk is for the evaluation splits, which are not evaluated on when classes are held out.
         let junk = if split.holds_out() { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
@@ -203,10 +206,22 @@ impl Dataset {
         self.storage.file(item, &self.paths[item])
     }
 
-    /// The classes of some items at a level, 1 … L. An item whose label is not known there has none.
+    /// The classes of some items at a level, 1 … L. An item whose label is not known there has none, and one with several
+    /// label paths the class of each.
     pub fn classes(&self, items: &[usize], level: usize) -> Vec<u32> {
-        let classes = items.iter().map(|&item| self.labels.row(item)[level - 1]);
-        classes.filter(|&class| class != UNKNOWN).collect()
+        let of_item = |&item: &usize| {
+            let mut classes: Vec<u32> = self
+                .labels
+                .paths(item)
+                .iter()
+                .map(|path| path[level - 1])
+                .filter(|&class| class != UNKNOWN)
+                .collect();
+            classes.sort_unstable();
+            classes.dedup();
+            classes
+        };
+        items.iter().flat_map(of_item).collect()
     }
 
     /// The items that the queries rank.
@@ -216,6 +231,9 @@ impl Dataset {
 
     /// The number of queries that have a positive in the gallery at a level, 1 … L.
     pub fn queries_with_positives(&self, level: usize) -> usize {
+        if let Some((_, kinds)) = self.labels.kinship() {
+            return self.queries_with_kin(level, kinds);
+        }
         let mut sizes = HashMap::<u32, usize>::new();
         for class in self.classes(self.gallery(), level) {
             *sizes.entry(class).or_default() += 1;
@@ -224,6 +242,26 @@ impl Dataset {
         let itself = usize::from(self.splits.leave_one_out());
         let queries = self.classes(&self.splits.query, level);
         queries.iter().filter(|class| sizes.get(class).is_some_and(|&size| size > itself)).count()
+    }
+}
+
+impl Dataset {
+    /// The number of queries that have kin in the gallery at a level, by the kind of each item.
+    fn queries_with_kin(&self, level: usize, kinds: &[u32]) -> usize {
+        // The first two items of each kind in the gallery: a query may be one of them.
+        let mut gallery: HashMap<u32, Vec<usize>> = HashMap::new();
+        for &item in self.gallery() {
+            let items = gallery.entry(kinds[item]).or_default();
+            if items.len() < 2 {
+                items.push(item);
+            }
+        }
+        let has_kin = |&&query: &&usize| {
+            gallery.values().flatten().any(|&item| {
+                item != query && self.labels.shared(query, &self.labels, item).share(level) == Some(true)
+            })
+        };
+        self.splits.query.iter().filter(has_kin).count()
     }
 }
 

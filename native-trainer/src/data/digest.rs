@@ -99,6 +99,9 @@ impl Dataset {
             sizes += &format!("{}\n", self.storage.length(item, path));
             labels += &format!("{:?}\n", self.labels.row(item));
         }
+        if let Some((kinship, kinds)) = self.labels.kinship() {
+            labels += &format!("{kinship:?}{kinds:?}");
+        }
         labels += &format!("{:?}", self.taxonomy.level_names());
         let class_names = |level| {
             (0..self.taxonomy.class_count(level))

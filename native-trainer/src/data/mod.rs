@@ -27,6 +27,7 @@ mod hierarchy;
 mod inaturalist;
 mod inshop;
 pub mod junk;
+mod kinship;
 pub mod listing;
 mod missing;
 mod nabirds;

@@ -277,9 +277,9 @@ impl Columns {
         Ok(Self {
             image_cells: ImageCells::of(file, &data.path_column)?,
             levels: data
-                .levels
+                .label_columns()
                 .iter()
-                .map(|name| Labels::of(file, name, "correct data.levels"))
+                .map(|name| Labels::of(file, name, "correct data.levels or data.class_column"))
                 .collect::<Result<_>>()?,
             splits: match (copy.draws_test, split) {
                 (false, None) => Some(Labels::of(file, &data.split_column, "correct data.split_column")?),

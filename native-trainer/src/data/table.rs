@@ -105,10 +105,10 @@ impl<'a> Rows<'a> {
     pub fn labels(&self, mut labels: Vec<String>, place: impl Fn() -> String) -> Result<Vec<String>> {
         let data = self.data;
         let missing = MissingLabels { policy: data.missing, words: &data.unknown_words };
-        match missing.apply(&mut labels, data.levels.len()) {
+        match missing.apply(&mut labels, data.label_columns().len()) {
             Ok(()) => Ok(labels),
             Err(level) => Err(problem(
-                format!("{}: the label `{}` is missing", place(), data.levels[level]),
+                format!("{}: the label `{}` is missing", place(), data.label_columns()[level]),
                 match data.missing {
                     Missing::Refuse => {
                         "write the label, or set data.missing = \"unknown\": then a row needs no label below its known ones"

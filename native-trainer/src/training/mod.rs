@@ -30,6 +30,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::slice::from_ref;
+use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Instant;
 
@@ -122,7 +123,7 @@ struct Training<'a> {
 /// Another device, and another number of `run.workers`, adds up the same numbers in another order, so that sums are
 /// rounded otherwise. A training that is resumed with one of them computes the same steps up to that rounding, but not
 /// bit for bit.
-const MAY_CHANGE: [&str; 15] = [
+const MAY_CHANGE: [&str; 17] = [
     "run.name",
     "run.out",
     "run.log",
@@ -135,6 +136,8 @@ const MAY_CHANGE: [&str; 15] = [
     "data.path",
     "data.images",
     "data.hierarchy",
+    "data.parents",
+    "data.relevance_matrix",
     "model.weights",
     "model.feature_cache",
     "published",
@@ -858,7 +861,13 @@ fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
             *id = number.get(id).copied().unwrap_or(UNKNOWN);
         }
     }
-    Labels::new(levels, ids).expect("the shape is that of the labels given")
+    let numbered = Labels::new(levels, ids).expect("the shape is that of the labels given");
+    match labels.kinship() {
+        Some((kinship, kinds)) => numbered
+            .with_kinship(Arc::clone(kinship), kinds.to_vec())
+            .expect("the items are those of the labels given"),
+        None => numbered,
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@
 //! - An epoch has `batches_per_pair` steps for each pair of classes of a coarse level, in random order.
 //! - Each of the two classes gives P / 2 of its finest classes, or all that it has if they are fewer, with K images each.
 //!
+//! Both need one label path for each image. Images with several, or with a matrix of relevance, need one of the next two.
+//!
 //! **`random`**: B images.
 //!
 //! - An epoch shuffles all images and cuts them into ⌊N / B⌋ batches; the N mod B images that are left over are skipped.
@@ -137,6 +139,14 @@ impl Sampler {
             named.map_or(default, |place| place + 1)
         };
         let name = |level: usize| levels.get(level - 1).cloned().unwrap_or_default();
+        let draws_classes =
+            matches!(config, SamplerConfig::Classes { .. } | SamplerConfig::ClassPairs { .. });
+        if draws_classes && labels.kinship().is_some() {
+            return Err(problem(
+                "the sampler draws images by class, and these images have several label paths, or a matrix of relevance",
+                "set sampler.kind = \"random\"",
+            ));
+        }
         let batches = match *config {
             SamplerConfig::Classes { classes_per_batch: asked, images_per_class, ref level } => {
                 let level = place(level, labels.levels());

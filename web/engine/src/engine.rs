@@ -322,9 +322,14 @@ impl Engine {
         if labels.as_ref().is_some_and(|labels| labels.len() != levels) {
             return Err(misuse("the query has another number of labels than the gallery has levels"));
         }
+        let own_labels = match (item, known.labels, labels) {
+            (Some(item), Some(labels), _) => Some(labels.select(&[item])),
+            (_, _, Some(row)) => Some(Labels::new(levels, row).map_err(thrown)?),
+            _ => None,
+        };
         let query = Query {
             embedding,
-            labels: item.and_then(|item| Some(known.labels?.row(item))).or(labels.as_deref()),
+            labels: own_labels.as_ref(),
             itself: item.filter(|&item| item < gallery.len()),
         };
         Ok(to_js(&Ranked::new(&known, &query, k).map_err(thrown)?))

@@ -5,7 +5,7 @@ use akin_core::evaluate::{EvaluationConfig, QueryScores, gallery_ranking};
 use akin_core::hamming::Codes;
 use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit, top_k};
-use akin_core::taxonomy::{Labels, shared_interval};
+use akin_core::taxonomy::Labels;
 use akin_core::votes::votes;
 
 use crate::messages::{Answered, CodeTexts, Item, Likeness, MetricInfo, Metrics, Ranked};
@@ -17,7 +17,7 @@ const PROMISES: [f64; 4] = [0.8, 0.9, 0.95, 0.99];
 pub(crate) struct Query<'a> {
     pub(crate) embedding: &'a [f32],
     /// One class per level, coarse to fine; `None` where they are unknown.
-    pub(crate) labels: Option<&'a [u32]>,
+    pub(crate) labels: Option<&'a Labels>,
     /// Its own position in the gallery, which is left out of the ranking.
     pub(crate) itself: Option<usize>,
 }
@@ -47,7 +47,7 @@ impl Ranked {
                 },
             );
         let own = query.labels.zip(known.labels);
-        let shared_with = |item: usize| own.map(|(own, labels)| shared_interval(own, labels.row(item)));
+        let shared_with = |item: usize| own.map(|(own, labels)| own.shared(0, labels, item));
         let votes = match (query.labels, known.labels) {
             (None, Some(labels)) => Some(votes(labels, &hits)),
             _ => None,
@@ -60,7 +60,7 @@ impl Ranked {
             _ => None,
         };
         let metrics = own.map(|(own, labels)| {
-            let evaluation = known.config.checked(labels.levels())?;
+            let evaluation = known.config.checked_for(labels)?;
             let ranking = gallery_ranking(&scores, labels, own, query.itself, known.config);
             let QueryScores { overall, levels, .. } = QueryScores::new(0, &ranking, &evaluation);
             let described = known.config.metrics.iter().copied().map(MetricInfo::new).collect();
