@@ -22,7 +22,9 @@ pub struct Vote {
 ///
 /// A neighbour's weight falls linearly with its score, from 1.01 for the nearest to 0.01 for the last; neighbours of
 /// equal score have equal weights. Below the first level only the neighbours of the class chosen above vote, so that
-/// the classes form a path of the taxonomy. A neighbour does not vote at a level at which its label is unknown. When two classes have equal votes, the one with the nearer neighbour wins.
+/// the classes form a path of the taxonomy. A neighbour does not vote at a level at which its label is unknown. One with
+/// several label paths votes for the class of each. When two classes have equal votes, the one with the nearer neighbour
+/// wins.
 ///
 /// `neighbours` are in ranked order, best first, as [`top_k`](crate::search::top_k) returns them; `labels` has a row for
 /// each of their items.
@@ -47,24 +49,28 @@ pub fn votes(labels: &Labels, neighbours: &[Hit]) -> Vec<Vote> {
     let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else { return Vec::new() };
     let span = (first.score - last.score).max(f32::EPSILON);
     let weight = |hit: &Hit| 0.01 + f64::from((hit.score - last.score) / span);
-    let mut voters = neighbours.to_vec();
+    // Each label path of each neighbour, in ranked order.
+    let paths =
+        |voter: usize| labels.paths(neighbours[voter].item).into_iter().map(move |path| (voter, path));
+    let mut voters: Vec<(usize, &[u32])> = (0..neighbours.len()).flat_map(paths).collect();
     let mut votes = Vec::new();
     for level in 1..=labels.levels() {
-        let class_of = |hit: &Hit| labels.row(hit.item)[level - 1];
-        let is_known = |hit: &&Hit| class_of(hit) != UNKNOWN;
+        let is_known = |hit: &&Hit| labels.paths(hit.item).into_iter().any(|path| path[level - 1] != UNKNOWN);
         let total: f64 = neighbours.iter().filter(is_known).map(weight).sum();
-        // In the order of each class's nearest neighbour.
-        let mut classes: Vec<(u32, f64)> = Vec::new();
-        for voter in voters.iter().filter(is_known) {
-            match classes.iter_mut().find(|(class, _)| *class == class_of(voter)) {
-                Some((_, sum)) => *sum += weight(voter),
-                None => classes.push((class_of(voter), weight(voter))),
+        // In the order of each class's nearest neighbour: the class, the weight of its neighbours, and the last of them.
+        let mut classes: Vec<(u32, f64, usize)> = Vec::new();
+        for &(voter, path) in voters.iter().filter(|(_, path)| path[level - 1] != UNKNOWN) {
+            let weight = weight(&neighbours[voter]);
+            match classes.iter_mut().find(|(class, ..)| *class == path[level - 1]) {
+                Some((_, _, last)) if *last == voter => {}
+                Some((_, sum, last)) => (*sum, *last) = (*sum + weight, voter),
+                None => classes.push((path[level - 1], weight, voter)),
             }
         }
         let most = classes.into_iter().reduce(|best, other| if other.1 > best.1 { other } else { best });
-        let Some((class, sum)) = most else { break };
+        let Some((class, sum, _)) = most else { break };
         votes.push(Vote { level, class, share: sum / total });
-        voters.retain(|voter| class_of(voter) == class);
+        voters.retain(|(_, path)| path[level - 1] == class);
     }
     votes
 }

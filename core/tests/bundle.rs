@@ -93,6 +93,7 @@ fn contents() -> Contents {
         gallery: Items { count: 3 },
         queries: Items { count: 1 },
         labels: "labels.bin".into(),
+        kinship: None,
         thumbnails: Thumbnails {
             tile: 8,
             columns: 1,

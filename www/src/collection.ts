@@ -1,4 +1,20 @@
+import { mayShare, sharedLevel } from "./kinship.js";
 import type { Manifest } from "./protocol.js";
+
+/** The level that two items share, and the finest that they may share. */
+export interface Shared {
+  shared: number;
+  most: number;
+}
+
+/** What the nearest two of the label paths of two items share. */
+function furthest(a: ArrayLike<number>[], b: ArrayLike<number>[], depth: number): Shared {
+  const pairs = a.flatMap((own) => b.map((other) => ({ own, other })));
+  return {
+    shared: Math.max(0, ...pairs.map(({ own, other }) => sharedLevel(own, other))),
+    most: Math.max(0, ...pairs.map(({ own, other }) => mayShare(own, other, depth))),
+  };
+}
 
 /** The class id of a label that is not known. Unknown labels are the finest of an item. */
 const UNKNOWN = 0xffffffff;
@@ -32,22 +48,72 @@ export class Collection {
     return this.manifest.taxonomy.classes[level - 1]?.[id] ?? "?";
   }
 
-  /** The names of an item's classes, coarse to fine. */
+  /** The names of an item's classes, coarse to fine; of its first label path, if it has several. */
   path(item: number): string[] {
-    return Array.from(this.labels(item), (id, index) => this.className(index + 1, id));
+    return this.paths(item)[0] ?? [];
   }
+
+  /** The names of the classes of each label path. In place of a tree, an item has only its class. */
+  paths(item: number): string[][] {
+    const { kinship } = this.manifest;
+    if (!kinship) return [this.names(this.labels(item))];
+    if ("matrix" in kinship.kinship) return [this.names(this.labels(item)).slice(0, 1)];
+    // A class that is as deep as it goes has copies of itself below.
+    return this.idPaths(item).map((path) => this.names(path).filter((name, at, all) => name !== all[at - 1]));
+  }
+
+  /** The classes above the finest class of an item, such as “fruit › tomato”; of each label path, if it has several. */
+  above(item: number): string {
+    const paths = this.paths(item).map((path) => path.slice(0, -1).join(" › "));
+    return [...new Set(paths)].filter((path) => path !== "").join(" · ");
+  }
+
+  /** The level that two items share, and the finest that they may share. */
+  shared(a: number, b: number): Shared {
+    const grade = this.grade(a, this.manifest.kinship?.kinds[b]);
+    if (grade !== null) return { shared: grade, most: grade };
+    return furthest(this.idPaths(a), this.idPaths(b), this.depth);
+  }
+
+  /** As `shared`, for an item and a class, by the ids of its line from the coarsest level. */
+  sharedWithClass(item: number, line: ArrayLike<number>): Shared {
+    const grade = this.grade(item, line[0]);
+    if (grade !== null) return { shared: grade, most: grade };
+    return furthest(this.idPaths(item), [line], this.depth);
+  }
+
+  private names(ids: ArrayLike<number>): string[] {
+    return Array.from(ids, (id, index) => this.className(index + 1, id));
+  }
+
+  private idPaths(item: number): ArrayLike<number>[] {
+    const { kinship } = this.manifest;
+    const paths = kinship && "paths" in kinship.kinship ? kinship.kinship.paths[kinship.kinds[item] ?? 0] : undefined;
+    return paths?.map((path) => path.filter((id) => id !== UNKNOWN)) ?? [this.labels(item)];
+  }
+
+  /** The grade of an item and a class by the matrix of relevance; null where there is none. */
+  private grade(item: number, other: number | undefined): number | null {
+    const { kinship } = this.manifest;
+    if (!kinship || !("matrix" in kinship.kinship) || other === undefined) return null;
+    const { matrix } = kinship.kinship;
+    this.grades ??= [...new Set(matrix.flat())].filter((value) => value > 0).sort((a, b) => a - b);
+    return this.grades.indexOf(matrix[kinship.kinds[item] ?? 0]?.[other] ?? 0) + 1;
+  }
+
+  private grades: number[] | null = null;
 
   /** The name of an item's finest class, with what is not known of it, or of its file where it has no labels. */
   name(item: number): string {
     const path = this.path(item);
-    const unknown = path.length > 0 ? this.levels[path.length] : undefined;
+    const unknown = path.length > 0 ? this.levels[this.labels(item).length] : undefined;
     const name = path.at(-1) ?? this.files[item] ?? "?";
     return unknown === undefined ? name : `${name} (${unknown} unknown)`;
   }
 
   /** Whether the name of a class or file of the item contains `words`, which are in lower case. */
   matches(item: number, words: string): boolean {
-    const names = [...this.path(item), this.files[item] ?? ""];
+    const names = [...this.paths(item).flat(), this.files[item] ?? ""];
     return names.some((name) => name.toLocaleLowerCase().includes(words));
   }
 

@@ -9,7 +9,10 @@ export const relation = (shared: number, levels: readonly string[], most = share
     ? `${relation(shared, levels)}, perhaps ${relation(most, levels)}`
     : shared === 0
       ? "stranger"
-      : `same ${levels[shared - 1] ?? `level ${shared}`}`;
+      : wordOf(levels[shared - 1] ?? `level ${shared}`);
+
+/** The grades of a matrix of relevance are called by their value. */
+const wordOf = (level: string): string => (level.startsWith("relevance ") ? level : `same ${level}`);
 
 /** A shared level between 1 … L as a number between 0 (furthest kin) and 1 (nearest kin). */
 export const nearness = (shared: number, depth: number): number =>

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::certainty::{BestScores, Calibration};
 use crate::evaluate::{EvaluationConfig, Report};
 use crate::image::Preprocessing;
-use crate::taxonomy::Taxonomy;
+use crate::taxonomy::{Kinship, Labels, Taxonomy};
 
 pub use index::{Index, IndexEntry};
 pub use read::Manifest;
@@ -37,6 +37,9 @@ const FORMAT: &str = "akin-bundle";
 /// The feature that a bundle with embeddings in half precision requires of its reader.
 const HALF_PRECISION: &str = "f16";
 
+/// The feature that a bundle whose items have several label paths or a matrix of relevance requires of its reader.
+const KINSHIP: &str = "kinship";
+
 /// What a bundle says, without the checksums of its files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -57,6 +60,9 @@ pub struct Contents {
     pub queries: Items,
     /// The path of the labels.
     pub labels: String,
+    /// What the items share beyond one label path each; `None` in a tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinship: Option<ItemKinship>,
     /// The small pictures of all items.
     pub thumbnails: Thumbnails,
     /// The settings of the metrics, in the reports and on the page. The similarity that an encoder's embeddings are
@@ -65,6 +71,25 @@ pub struct Contents {
     pub evaluation_config: EvaluationConfig,
     /// The encoders over this gallery; at least one, each with a name of its own.
     pub encoders: Vec<EncoderEntry>,
+}
+
+/// The kinship of the items of a bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct ItemKinship {
+    /// The kind of each item, gallery first.
+    pub kinds: Vec<u32>,
+    /// The label paths of each kind, as class ids, or the relevance of each pair of kinds.
+    #[cfg_attr(feature = "typescript", ts(type = "{ paths: number[][][] } | { matrix: number[][] }"))]
+    pub kinship: Kinship,
+}
+
+impl ItemKinship {
+    /// The kinship of these items; `None` in a tree.
+    pub fn new(labels: &Labels) -> Option<Self> {
+        let (kinship, kinds) = labels.kinship()?;
+        Some(Self { kinds: kinds.to_vec(), kinship: Kinship::clone(kinship) })
+    }
 }
 
 /// A set of items.

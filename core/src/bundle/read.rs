@@ -3,24 +3,26 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use half::f16;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST,
-    MAX_DIMENSION, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, VERSION, canonical,
+    Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, ItemKinship, KINSHIP,
+    MANIFEST, MAX_DIMENSION, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, VERSION,
+    canonical,
 };
 use crate::certainty::BestScores;
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
 use crate::similarity::Similarity;
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, known_levels};
 use crate::{Error, Kind, Result};
 
 /// The names in `requires` that this reader knows.
-const FEATURES: &[&str] = &[HALF_PRECISION];
+const FEATURES: &[&str] = &[HALF_PRECISION, KINSHIP];
 
 const DOWNLOAD_AGAIN: &str = "download the bundle again, or write it again with `akin export`";
 const EXPORT_AGAIN: &str = "write the bundle again with `akin export`";
@@ -167,9 +169,18 @@ impl Manifest {
         self.verify(&self.labels, bytes)?;
         let ids = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect();
         let labels = Labels::new(self.taxonomy.depth(), ids)?;
+        let labels = match &self.kinship {
+            None => labels,
+            Some(ItemKinship { kinds, kinship }) => {
+                labels.with_kinship(Arc::new(kinship.clone()), kinds.clone())?
+            }
+        };
         for item in 0..labels.len() {
-            let row = labels.row(item);
-            for (position, &class) in row[..labels.known(item)].iter().enumerate() {
+            for (row, (position, &class)) in labels
+                .paths(item)
+                .into_iter()
+                .flat_map(|row| row[..known_levels(row)].iter().enumerate().map(move |class| (row, class)))
+            {
                 let level = position + 1;
                 let is_known = (class as usize) < self.taxonomy.class_count(level);
                 if !is_known || self.taxonomy.parent(level, class) != row[..position].last().copied() {

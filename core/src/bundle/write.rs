@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::read::{bundle_error, check_path};
 use super::{
-    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, MapMeans,
-    MapProxies, VERSION, canonical,
+    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, KINSHIP, MANIFEST, Manifest, Map,
+    MapMeans, MapProxies, VERSION, canonical,
 };
 use crate::Result;
 use crate::digest::sha256;
@@ -77,8 +77,10 @@ impl BundleWriter {
         let mut value: Value = serde_json::from_str(&text).map_err(unwritable)?;
         value["format"] = FORMAT.into();
         value["version"] = VERSION.into();
-        if contents.encoders.iter().any(|entry| entry.element_type == ElementType::F16) {
-            value["requires"] = json!([HALF_PRECISION]);
+        let half = contents.encoders.iter().any(|entry| entry.element_type == ElementType::F16);
+        let required = [half.then_some(HALF_PRECISION), contents.kinship.as_ref().map(|_| KINSHIP)];
+        if required.iter().any(Option::is_some) {
+            value["requires"] = required.into_iter().flatten().collect();
         }
         value["files"] = json!(entries);
         value["digest"] = canonical::digest(&value).into();

@@ -80,6 +80,8 @@ pub struct LeaveOneOut {
     pub cases: Vec<Case>,
     /// L.
     levels: usize,
+    /// Whether each item has one label path.
+    is_tree: bool,
 }
 
 impl LeaveOneOut {
@@ -92,7 +94,7 @@ impl LeaveOneOut {
         let gallery = Gallery::new(embeddings, similarity)?;
         let case = |item| Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item));
         let cases = in_order(embeddings.len(), case).into_iter().collect::<Result<_>>()?;
-        Ok(Self { cases, levels: labels.levels() })
+        Ok(Self { cases, levels: labels.levels(), is_tree: labels.kinship().is_none() })
     }
 
     /// The distribution of the best scores; `None` for fewer than two items.
@@ -100,7 +102,8 @@ impl LeaveOneOut {
         BestScores::from_scores(self.cases.iter().filter_map(|case| case.best).collect())
     }
 
-    /// What the answers say about certainties and thresholds; `None` for fewer than two items.
+    /// What the answers say about certainties and thresholds; `None` for fewer than two items, and where items have several
+    /// label paths or a matrix of relevance, so that a wrong class is not clearly wrong.
     pub fn calibration(&self) -> Option<Calibration> {
         let best_scores = self.best_scores();
         let is_unlike = |case: &Case| {
@@ -109,7 +112,7 @@ impl LeaveOneOut {
                 .zip(case.best)
                 .is_some_and(|(own, best)| own.is_unlike(best, Promise::default()))
         };
-        Calibration::new(self.levels, &self.cases, is_unlike)
+        self.is_tree.then(|| Calibration::new(self.levels, &self.cases, is_unlike))?
     }
 }
 

@@ -241,6 +241,7 @@ impl LossConfig {
             Self::CrossBatchMemory(_) => true,
             Self::Levels(levels) => levels.loss.needs_tree(),
             Self::Sum(sum) => sum.terms.iter().any(|term| term.loss.needs_tree()),
+            Self::Happier(happier) => happier.lambda > 0.0,
             Self::Margin(margin) => margin.learn_beta,
             Self::Hier(hier) => hier.labels,
             Self::HyperbolicCrossEntropy(_) => true,

@@ -183,6 +183,7 @@ pub mod fixture {
             gallery: Items { count: 2 },
             queries: Items { count: 0 },
             labels: "labels.bin".into(),
+            kinship: None,
             thumbnails: Thumbnails { tile: 8, columns: 2, rows: 1, sheets: vec!["sheet.png".into()] },
             evaluation_config: config,
             encoders: vec![encoder],

@@ -13,7 +13,7 @@ use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
 use akin_base::quantities::counted;
 use akin_base::{directory, shell, terminal};
-use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, Items, label_bytes};
+use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, ItemKinship, Items, label_bytes};
 use akin_core::evaluate::EvaluationConfig;
 use akin_server::bundles::Bundles;
 use akin_server::{page, site};
@@ -262,7 +262,8 @@ pub fn export(export: &Export) -> Result<()> {
         encoders.push(entry);
     }
     let all: Vec<usize> = gallery.iter().chain(&queries).copied().collect();
-    bundle.add("labels.bin", label_bytes(&dataset.labels.select(&all)))?;
+    let labels = dataset.labels.select(&all);
+    bundle.add("labels.bin", label_bytes(&labels))?;
     let contents = Contents {
         title: export.title.clone(),
         description: export.description.clone(),
@@ -272,6 +273,7 @@ pub fn export(export: &Export) -> Result<()> {
         gallery: Items { count: gallery.len() },
         queries: Items { count: queries.len() },
         labels: "labels.bin".into(),
+        kinship: ItemKinship::new(&labels),
         thumbnails: add_thumbnails(&mut bundle, &pictures, &all, export.tile)?,
         evaluation_config: first.eval.clone(),
         encoders,

@@ -66,7 +66,7 @@ fn evaluate_parts<K: Ord>(
     config: &EvaluationConfig,
     ranked: impl Fn(usize),
 ) -> Result<Report> {
-    let checked = config.checked(levels.len())?;
+    let checked = config.checked_for(sets.gallery_labels)?;
     // It is a function of the whole gallery.
     let without_hyperbolicity = EvaluationConfig { hyperbolicity: None, ..config.clone() };
     let mut parts: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
@@ -78,7 +78,13 @@ fn evaluate_parts<K: Ord>(
         let gallery: Vec<usize> = (0..sets.gallery_labels.len()).filter(|&item| !is_out(key, item)).collect();
         ranked(queries.len());
         let coarse: HashSet<u32> = gallery.iter().map(|&item| sets.gallery_labels.row(item)[0]).collect();
-        let has_positive = |query: &usize| coarse.contains(&sets.query_labels.row(*query)[0]);
+        let has_positive = |query: &usize| match sets.query_labels.kinship() {
+            None => coarse.contains(&sets.query_labels.row(*query)[0]),
+            Some(_) => {
+                let shared = |&item: &usize| sets.query_labels.shared(*query, sets.gallery_labels, item);
+                gallery.iter().any(|item| shared(item).most > 0)
+            }
+        };
         let queries: Vec<usize> = queries.into_iter().filter(has_positive).collect();
         if queries.is_empty() {
             continue;

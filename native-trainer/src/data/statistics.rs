@@ -1,6 +1,5 @@
 //! The classes of a data set in numbers: how many there are, how large they are, and how they form a tree.
 
-use akin_core::taxonomy::UNKNOWN;
 use serde::Serialize;
 
 use super::Dataset;
@@ -55,17 +54,18 @@ pub fn level_statistics(dataset: &Dataset) -> Vec<LevelStatistics> {
                 median: sizes[(classes - 1) / 2],
                 mean: sizes.iter().sum::<usize>() as f64 / classes as f64,
                 most: sizes[classes - 1],
-                unknown: dataset.labels.len() - sizes.iter().sum::<usize>(),
+                unknown: dataset.labels.len() - dataset.labels.known_counts()[level - 1],
                 children: (level < depth).then(|| taxonomy.class_count(level + 1) as f64 / classes as f64),
             }
         })
         .collect()
 }
 
-/// The images of each class of a level, by class.
+/// The images of each class of a level, by class. An image with several label paths counts in the class of each.
 fn sizes(dataset: &Dataset, level: usize) -> Vec<usize> {
     let mut sizes = vec![0; dataset.taxonomy.class_count(level)];
-    for class in dataset.labels.column(level).into_iter().filter(|&class| class != UNKNOWN) {
+    let items: Vec<usize> = (0..dataset.labels.len()).collect();
+    for class in dataset.classes(&items, level) {
         sizes[class as usize] += 1;
     }
     sizes

@@ -7,7 +7,7 @@ use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Labelled, QueryScores};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{Labels, UNKNOWN, shared_level};
+use akin_core::taxonomy::{Labels, UNKNOWN};
 use anyhow::Result;
 use rayon::prelude::*;
 
@@ -114,7 +114,7 @@ pub fn first_shared_levels(
     let search = Gallery::new(gallery.embeddings, similarity)?;
     let first = |query: usize| -> akin_core::Result<usize> {
         let hits = search.nearest(queries.embeddings.row(query), 1, itself.then_some(query))?;
-        let level = |item| shared_level(queries.labels.row(query), gallery.labels.row(item));
+        let level = |item| queries.labels.shared(query, gallery.labels, item).least;
         Ok(hits.first().map_or(0, |hit| level(hit.item)))
     };
     let levels: akin_core::Result<_> = (0..queries.labels.len()).into_par_iter().map(first).collect();

@@ -257,7 +257,7 @@ export class AkinEncoders extends ShadowElement {
         <akin-thumb .picture=${{ item: query, sprites }}></akin-thumb>
         <div>
           <h3 id="detail-title" tabindex="-1">${collection.name(query)}</h3>
-          <p class="soft">${collection.path(query).slice(0, -1).join(" › ")}</p>
+          <p class="soft">${collection.above(query)}</p>
           <p data-testid="difference-text">
             ${first && second ? differenceText([this.name(0), this.name(1)], [first.results, second.results], collection.levels) : "Ranking the gallery with both encoders."}
           </p>

@@ -1,6 +1,5 @@
 // The mark and the opacity of every point, and the names of classes on the map.
 
-import { sharedLevel } from "../kinship.js";
 import type { Points } from "./geometry.js";
 import { Items, type Plotted } from "./plotted.js";
 import type { Label } from "./scene.js";
@@ -31,8 +30,7 @@ export function dress(plotted: Plotted, tree: ClassTree, { points, level, query,
   const { count } = plotted;
   const markOf = new Uint16Array(count);
   if (level === 0) {
-    const own = tree.collection.labels(query ?? 0);
-    for (let point = 0; point < count; point++) markOf[point] = sharedLevel(own, plotted.labels(point));
+    for (let point = 0; point < count; point++) markOf[point] = plotted.shared(point, query ?? 0);
   } else {
     for (let point = 0; point < count; point++) markOf[point] = plotted.classOf(point, level)?.place ?? 0;
   }

@@ -3,7 +3,8 @@
 import { html, nothing } from "lit";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import * as format from "../format.js";
-import { mayShare, relation, sharedLevel } from "../kinship.js";
+import type { Shared } from "../collection.js";
+import { relation } from "../kinship.js";
 import type { GallerySource, QueryScores } from "./gallery-source.js";
 import { lineOf, meanOfClass, type ClassNode, type ClassTree } from "./tree.js";
 
@@ -14,10 +15,9 @@ interface Item {
 }
 
 /** The level that the item and the query share, and the finest that they may share; null without a query, and for itself. */
-function sharedWith({ collection }: GallerySource, { item, query }: Item): { shared: number; most: number } | null {
+function sharedWith({ collection }: GallerySource, { item, query }: Item): Shared | null {
   if (query === null || query === item) return null;
-  const [own, other] = [collection.labels(query), collection.labels(item)];
-  return { shared: sharedLevel(own, other), most: mayShare(own, other, collection.depth) };
+  return collection.shared(query, item);
 }
 
 /** `line` has the numbers of its learned ancestors, from 0. */
@@ -37,14 +37,14 @@ export function describeItem(source: GallerySource, shown: Item, line: readonly 
 export function itemCard(source: GallerySource, shown: Item) {
   const { collection, sprites } = source;
   const { item, query, scores } = shown;
-  const path = collection.path(item);
+  const above = collection.above(item);
   const score = scores?.value(item, "h_ap") ?? null;
   const kin = sharedWith(source, shown);
   return html`<div class="card" aria-hidden="true">
     <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
     <span>
       <strong>${collection.name(item)}</strong>
-      ${path.length > 1 ? html`<span class="soft">${path.slice(0, -1).join(" › ")}</span>` : nothing}
+      ${above === "" ? nothing : html`<span class="soft">${above}</span>`}
       ${kin === null ? nothing : html`<span>${kinshipRing(kin.shared, collection.depth, kin.most)} ${relation(kin.shared, collection.levels, kin.most)}</span>`}
       ${item === query ? html`<span>the query</span>` : nothing}
       ${score === null ? nothing : html`<span class="number">H-AP ${format.score(score)}</span>`}
@@ -72,10 +72,10 @@ function samplesOf({ items }: ClassNode): number[] {
 const classSharedWith = ({ tree, node, query }: Class): number | null =>
   query === null
     ? null
-    : sharedLevel(
-        tree.collection.labels(query),
+    : tree.collection.sharedWithClass(
+        query,
         lineOf(node).map(({ id }) => id),
-      );
+      ).shared;
 
 export function describeClass(shown: Class): string {
   const { node, tree, scores } = shown;

@@ -8,8 +8,8 @@ export interface Plotted {
   readonly count: number;
   /** The class of a point at a level. */
   classOf(point: number, level: number): ClassNode | null;
-  /** The class ids of a point, coarse to fine. */
-  labels(point: number): ArrayLike<number>;
+  /** The level that a point shares with an item. */
+  shared(point: number, item: number): number;
   /** The items that a point stands for. */
   items(point: number): readonly number[];
   /** The point that stands for an item; null if there is none. */
@@ -33,8 +33,8 @@ export class Items implements Plotted {
     return this.tree.classOf(point, level);
   }
 
-  labels(point: number): Uint32Array {
-    return this.collection.labels(point);
+  shared(point: number, item: number): number {
+    return this.collection.shared(item, point).shared;
   }
 
   items(point: number): readonly number[] {
@@ -87,8 +87,9 @@ export class ClassMeans implements Plotted {
     return this.lines[point]?.[level - 1] ?? null;
   }
 
-  labels(point: number): number[] {
-    return (this.lines[point] ?? []).map(({ id }) => id);
+  shared(point: number, item: number): number {
+    const line = (this.lines[point] ?? []).map(({ id }) => id);
+    return this.tree.collection.sharedWithClass(item, line).shared;
   }
 
   items(point: number): readonly number[] {

@@ -11,7 +11,7 @@ import { addLocal } from "../local-bundles.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
 import { OwnPhotos } from "../gallery/own-photos.js";
 import type { Folder } from "../gallery/photos.js";
-import { mayShare, relation, sharedLevel } from "../kinship.js";
+import { relation } from "../kinship.js";
 import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
 import type { Backend } from "../protocol.js";
@@ -401,12 +401,8 @@ export class SearchController implements ReactiveController {
     const collection = this.bundle?.collection;
     if (!collection || !path) return results;
     return results.map((result) => {
-      const labels = collection.labels(result.item);
-      return {
-        ...result,
-        shared_level: result.shared_level ?? sharedLevel(path, labels),
-        may_share: result.may_share ?? mayShare(path, labels, collection.depth),
-      };
+      const { shared, most } = collection.sharedWithClass(result.item, path);
+      return { ...result, shared_level: result.shared_level ?? shared, may_share: result.may_share ?? most };
     });
   }
 

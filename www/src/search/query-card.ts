@@ -60,8 +60,8 @@ export function queryCard(
 }
 
 function itemText(item: number, collection: Collection) {
-  const path = collection.path(item);
-  return html`${path.length > 1 ? html`<p class="path">${path.slice(0, -1).join(" › ")}</p>` : nothing}
+  const above = collection.above(item);
+  return html`${above === "" ? nothing : html`<p class="path">${above}</p>`}
     <p class="soft">
       ${collection.isStoredQuery(item) ? "A stored query." : "From the gallery. It is left out of its own ranking."}
       ${hasMap(collection) ? html`<a href=${mapAddress(item)}>Show it on the map</a>` : nothing}

@@ -23,7 +23,7 @@ export function resultCard(
   const { item, score, shared_level: shared } = result;
   const most = result.may_share ?? shared ?? 0;
   const { depth, levels } = collection;
-  const path = collection.path(item);
+  const above = collection.above(item);
   return html`<li
     class="result kin"
     data-item=${item}
@@ -43,7 +43,7 @@ export function resultCard(
       ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth, most)} ${relation(shared, levels, most)}</span>`}
       ${furtherMark(further)}
       <span class="name">${collection.name(item)}</span>
-      ${path.length > 1 ? html`<span class="path">${path.slice(0, -1).join(" › ")}</span>` : nothing}
+      ${above === "" ? nothing : html`<span class="path">${above}</span>`}
     </button>
     <button
       type="button"

@@ -2,17 +2,65 @@
 
 use std::path::PathBuf;
 
+use akin_base::problem::problem;
 use akin_base::progress::Progress;
 use akin_core::random::stream;
 use akin_core::taxonomy::Labels;
 use akin_core::unknown::cut_at_random;
+use anyhow::Result;
 use clap::Args;
 
 use super::shard::Shard;
 use crate::commands::arguments::MetricArgs;
 use crate::commands::pretrained::PretrainedArgs;
-use crate::config::DeviceName;
+use crate::config::{DeviceName, KinshipSource};
 use crate::runs::run::Which;
+
+/// What the labels of files have in place of a tree.
+#[derive(Debug, Args)]
+#[group(multiple = false, conflicts_with_all = [
+    "qualify", "cut_labels", "shard", "dyml", "certainty", "junk_column", "decomposability_gap",
+])]
+pub struct KinshipArgs {
+    /// The text between the labels of a cell that holds several, such as `;` in `fruit;vegetable`. The first labels of a
+    /// row form a label path, and so do the second; a cell with one label belongs to all paths.
+    #[arg(long, value_name = "TEXT", requires = "queries", help_heading = "Embeddings from files")]
+    pub label_separator: Option<String>,
+    /// A CSV file with the columns `class` and `parent`, and a row for each parent of a class, which may have several.
+    /// `--levels` then names one column, the class, and the levels are the depths below the root.
+    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Embeddings from files")]
+    pub parents: Option<PathBuf>,
+    /// A CSV file with the relevance of each pair of classes in place of a tree: a row and a column for each class.
+    /// `--levels` then names one column, the class, and the levels are the different values above 0.
+    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Embeddings from files")]
+    pub relevance_matrix: Option<PathBuf>,
+}
+
+impl KinshipArgs {
+    /// What there is in place of a tree, if there is something.
+    ///
+    /// # Errors
+    ///
+    /// An empty separator, and not one column of classes.
+    pub fn source(&self, columns: &[String]) -> Result<Option<KinshipSource>> {
+        let Self { label_separator, parents, relevance_matrix } = self;
+        if label_separator.as_ref().is_some_and(String::is_empty) {
+            return Err(problem(
+                "`--label-separator` is empty",
+                "give the text between two labels, such as `;`",
+            ));
+        }
+        let file = parents.clone().map(KinshipSource::Parents);
+        let file = file.or_else(|| relevance_matrix.clone().map(KinshipSource::Matrix));
+        if file.is_some() && columns.len() != 1 {
+            return Err(problem(
+                format!("`--levels` names {} columns, and a class stands in one", columns.len()),
+                "name the column of the classes; the file says how they are related",
+            ));
+        }
+        Ok(file.or_else(|| label_separator.clone().map(KinshipSource::Separator)))
+    }
+}
 
 /// Evaluate a run, a pretrained backbone, or embeddings from files.
 ///
@@ -104,6 +152,8 @@ pub struct EvalArgs {
     /// Identify a class by its full label path: the same name under two parents is then two classes.
     #[arg(long, requires = "queries", help_heading = "Embeddings from files")]
     pub qualify: bool,
+    #[command(flatten)]
+    pub kinship: KinshipArgs,
 
     /// Memory for the rankings of the queries that are ranked at once. The gallery is read once for each such group of
     /// queries, so more is quicker for a large gallery. No result depends on it.

@@ -20,6 +20,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 
 use super::arguments::{CutArgs, EvalArgs};
+use crate::config::KinshipSource;
 use crate::data::junk::{Sets, evaluate_without_groups, evaluate_without_junk};
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
@@ -33,6 +34,7 @@ pub struct EmbeddingFiles {
     /// The bytes for the rankings of the queries that are ranked at once.
     memory: usize,
     cut: CutArgs,
+    kinship: Option<KinshipSource>,
 }
 
 /// The embeddings of a file, which stay there, with their labels and, if there is a column of them, their paths.
@@ -68,6 +70,7 @@ impl EmbeddingFiles {
     pub fn read(args: &EvalArgs, number: usize, columns: &[String]) -> Result<Self> {
         check_counts(args)?;
         let memory = args.memory.saturating_mul(1 << 20);
+        let kinship = args.kinship.source(columns)?;
         let choice = Choice {
             name: args.embedding_column.clone(),
             packed: args.metrics.similarity == Some(Similarity::Hamming),
@@ -80,7 +83,7 @@ impl EmbeddingFiles {
         let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
         let Some(gallery) = args.gallery.get(number) else {
             warn_if_equal(&queries.embeddings)?;
-            return Ok(Self { queries, gallery: None, query_rows: None, memory, cut: args.cut });
+            return Ok(Self { queries, gallery: None, query_rows: None, memory, cut: args.cut, kinship });
         };
         let gallery = read(gallery, args.gallery_labels.get(number), args.junk_column.as_deref())?;
         warn_if_equal(&gallery.embeddings)?;
@@ -93,7 +96,7 @@ impl EmbeddingFiles {
                 None
             }
         };
-        Ok(Self { queries, gallery: Some(gallery), query_rows, memory, cut: args.cut })
+        Ok(Self { queries, gallery: Some(gallery), query_rows, memory, cut: args.cut, kinship })
     }
 
     /// Evaluates over `levels`, whose labels are in the columns from `first` on.
@@ -106,6 +109,7 @@ impl EmbeddingFiles {
         progress: Progress,
     ) -> Result<Report> {
         let (taxonomy, labels) = self.labels(levels, first, identity)?;
+        let levels = taxonomy.level_names();
         if !self.queries.groups.is_empty() {
             let report = self.evaluate_groups(&taxonomy, &labels, config, progress)?;
             self.check_unchanged()?;
@@ -272,10 +276,19 @@ impl EmbeddingFiles {
         };
         let places: Vec<(PathBuf, u64)> = self.sets().flat_map(rows).collect();
         let place = |row: usize| format!("{}, row {}", places[row].0.display(), places[row].1);
-        if identity == ClassIdentity::Path {
-            check_order(levels, &different)?;
-        }
-        let (taxonomy, labels) = Taxonomy::from_named_rows(levels, &different, identity, &place)?;
+        let (taxonomy, labels) = match &self.kinship {
+            Some(kinship) => {
+                // A file of classes names the levels itself.
+                let levels = matches!(kinship, KinshipSource::Separator(_)).then_some(levels);
+                kinship.labels(levels, &different, &place)?
+            }
+            None => {
+                if identity == ClassIdentity::Path {
+                    check_order(levels, &different)?;
+                }
+                Taxonomy::from_named_rows(levels, &different, identity, &place)?
+            }
+        };
         let select = |set: Option<&EmbeddingSet>, first: usize| {
             let rows = set.into_iter().flat_map(|set| &set.labels).map(|&row| first + row as usize);
             labels.select(&rows.collect::<Vec<_>>())

@@ -12,7 +12,7 @@ use akin_core::evaluate::Labelled;
 use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit};
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{Labels, Taxonomy, UNKNOWN, shared_level};
+use akin_core::taxonomy::{Labels, Taxonomy, UNKNOWN};
 use akin_figures::bars::bars;
 use akin_figures::heat_map::{HeatMap, heat_map};
 use akin_figures::lines::{Axis, Line, lines};
@@ -89,7 +89,7 @@ impl Evaluated {
     }
 
     fn shared(&self, a: usize, b: usize) -> usize {
-        shared_level(self.dataset.labels.row(a), self.dataset.labels.row(b))
+        self.dataset.labels.shared(a, &self.dataset.labels, b).least
     }
 
     /// The images that it is tested on, with their labels: first the queries, then the gallery.
