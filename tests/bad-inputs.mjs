@@ -123,6 +123,9 @@ const BAD = {
   '--gallery-labels': ['nowhere.csv', 'e.npy', 'data'],
   '--path-column': ['nowhere', 'order', ''],
   '--group-column': ['nowhere', ''],
+  '--label-separator': [''],
+  '--parents': ['nowhere.csv', 'data', 'e.npy', 'e-labels.csv'],
+  '--relevance-matrix': ['nowhere.csv', 'data', 'e.npy', 'e-labels.csv'],
   '--missing': ['x', 'fill', ''],
   '--cut-labels': ['x', '-0.1', '1.1', 'nan', ''],
   '--cut-seed': NUMBERS,
@@ -372,6 +375,34 @@ for (const [name, text] of Object.entries({
   'with too few lines': table.split('\n').slice(0, -2).join('\n'), 'with a class under two parents': table.replace(/,([^,]*),([^,\n]*)\n$/, ',other,$2\n'),
 })) {
   add(`labels ${name}`, FILES.with(4, 'bad.csv'), () => write('bad.csv', text));
+}
+
+const species = [...new Set(table.trim().split('\n').slice(1).map((row) => row.split(',')[3]))];
+const square = (value) => [['class', ...species], ...species.map((row) => [row, ...species.map((column) => value(row, column))])]
+  .map((row) => row.join(',')).join('\n') + '\n';
+const same = (row, column) => (row === column ? 1 : 0.5);
+for (const [option, name, text] of [
+  ['--parents', 'with a cycle', `class,parent\n${species.map((name, at) => `${name},${species.at(at - 1)}`).join('\n')}\n`],
+  ['--parents', 'with a parent that has no row', `class,parent\n${species.map((name) => `${name},none\n${name},nothing`).join('\n')}\n`],
+  ['--parents', 'without a class of the labels', 'class,parent\na,\nb,a\n'],
+  ['--parents', 'with a class that is empty', 'class,parent\n,a\n'],
+  ['--parents', 'without a column of parents', 'class,above\na,b\n'],
+  ['--relevance-matrix', 'that is not symmetric', square((row, column) => (row < column ? 0.25 : same(row, column)))],
+  ['--relevance-matrix', 'with a number that is none', square((row, column) => (row === column ? 'NaN' : 0.5))],
+  ['--relevance-matrix', 'with words', square(() => 'much')],
+  ['--relevance-matrix', 'below 0', square(() => -1)],
+  ['--relevance-matrix', 'of zeros', square(() => 0)],
+  ['--relevance-matrix', 'of strangers', square((row, column) => (row === column ? 0 : same(row, column))).replaceAll('0.5', '0')],
+  ['--relevance-matrix', 'that is cut short', square(same).slice(0, -5)],
+  ['--relevance-matrix', 'without a row', square(same).trim().split('\n').slice(0, -1).join('\n')],
+  ['--relevance-matrix', 'with a class twice', square(same) + square(same).split('\n')[1] + '\n'],
+  ['--relevance-matrix', 'of another set of classes', 'class,a\na,1\n'],
+  ['--relevance-matrix', 'of 10 million classes', `class,${Array.from({ length: 1e7 }, (_, at) => at).join(',')}\n`],
+]) {
+  add(`${option.slice(2)} ${name}`, ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'species', option, 'kin.csv'], () => write('kin.csv', text));
+}
+for (const settings of ['label_separator=""', 'label_separator=";" --set data.parents="nowhere.csv"', 'parents="nowhere.csv"', 'relevance_matrix="nowhere.csv"']) {
+  add(`a training with data.${settings}`, [...GOOD.train, ...`--set data.${settings}`.split(' ')]);
 }
 
 const fixtures = path.join(import.meta.dirname, '../core/tests/backbones');

@@ -3,9 +3,9 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST,
-    Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable, Thumbnails,
-    coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
+    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, ItemKinship,
+    Items, MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable,
+    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
 use akin_core::certainty::{BestScores, Calibration, Steps, Threshold};
 use akin_core::evaluate::{EvaluationConfig, Report};
@@ -593,6 +593,33 @@ fn non_finite_numbers_and_unknown_classes_are_refused_by_file() {
     for ids in [[0, 0, 0, 1, 1, 9, 0, 0], [0, 0, 0, 1, 0, 2, 0, 0]] {
         let error = replaced("labels.bin", label_bytes(&Labels::new(2, ids.to_vec()).unwrap()));
         assert!(error.message().contains("labels.bin: item 2 has the labels"), "{error}");
+    }
+}
+
+#[test]
+fn several_label_paths_are_read_as_they_were_written_and_required_of_the_reader() {
+    let several = |kinds: &[u32], paths: Value| {
+        let kinship = serde_json::from_value(json!({ "paths": paths })).unwrap();
+        let mut contents = contents();
+        contents.kinship = Some(ItemKinship { kinds: kinds.to_vec(), kinship });
+        writer().finish(&contents)
+    };
+    let paths = json!([[[0, 0], [1, 2]], [[0, 1]], [[1, 2]]]);
+    let files = several(&[0, 1, 2, 0], paths.clone()).unwrap();
+    let manifest = read(&files).unwrap();
+    let labels = manifest.labels(bytes_of(&files, "labels.bin")).unwrap();
+    assert_eq!((labels.shared(0, &labels, 2).least, labels.shared(1, &labels, 2).least), (2, 0));
+    let json: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
+    assert_eq!(json["requires"], json!(["kinship"]));
+
+    for (kinds, paths, words) in [
+        (vec![0, 1, 2], paths.clone(), "does not fit 4 items"),
+        (vec![0, 1, 2, 3], paths, "does not fit 4 items"),
+        (vec![0; 4], json!([[[0, 0], [1, 1]]]), "the taxonomy has no such path"),
+        (vec![0; 4], json!([[[0], [1]]]), "at 1 levels does not fit 4 items with labels of 2 levels"),
+    ] {
+        let error = several(&kinds, paths).unwrap_err();
+        assert!(error.message().contains(words), "{error}");
     }
 }
 

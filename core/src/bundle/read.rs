@@ -176,27 +176,30 @@ impl Manifest {
             }
         };
         for item in 0..labels.len() {
-            for (row, (position, &class)) in labels
-                .paths(item)
-                .into_iter()
-                .flat_map(|row| row[..known_levels(row)].iter().enumerate().map(move |class| (row, class)))
-            {
-                let level = position + 1;
-                let is_known = (class as usize) < self.taxonomy.class_count(level);
-                if !is_known || self.taxonomy.parent(level, class) != row[..position].last().copied() {
-                    return Err(bundle_error(
-                        format!(
-                            "{}: item {item} has the labels {row:?}, and the taxonomy has no such path: there is no \
-                             {} {class} there",
-                            self.labels,
-                            self.taxonomy.level_names()[position],
-                        ),
-                        EXPORT_AGAIN,
-                    ));
-                }
-            }
+            self.check_path(item, labels.row(item))?;
+            labels.paths(item).into_iter().try_for_each(|path| self.check_path(item, path))?;
         }
         Ok(labels)
+    }
+
+    /// Checks that the taxonomy has a label path of an item.
+    fn check_path(&self, item: usize, path: &[u32]) -> Result<()> {
+        for (position, &class) in path[..known_levels(path)].iter().enumerate() {
+            let level = position + 1;
+            let is_known = (class as usize) < self.taxonomy.class_count(level);
+            if !is_known || self.taxonomy.parent(level, class) != path[..position].last().copied() {
+                return Err(bundle_error(
+                    format!(
+                        "{}: item {item} has the labels {path:?}, and the taxonomy has no such path: there is no {} \
+                         {class} there",
+                        self.labels,
+                        self.taxonomy.level_names()[position],
+                    ),
+                    EXPORT_AGAIN,
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// An encoder's embeddings of the gallery, \[N, d\], from the bytes of their file, which are verified.

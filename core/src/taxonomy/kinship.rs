@@ -161,6 +161,14 @@ impl Kinship {
         self.kinds
     }
 
+    /// L: the length of the label paths, or the number of grades.
+    fn levels(&self) -> usize {
+        match &self.origin {
+            Stored::Paths(paths) => paths[0][0].len(),
+            Stored::Matrix(rows) => grades(rows).len(),
+        }
+    }
+
     /// The levels that items of two kinds may share.
     pub(super) fn shared(&self, a: u32, b: u32) -> SharedInterval {
         let [least, most] = self.shared[a as usize * self.kinds + b as usize];
@@ -255,13 +263,21 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// [`Kind::Taxonomy`] when the kinship does not have one of the kinds, or there is not one for each item.
+    /// [`Kind::Taxonomy`] when the kinship has other levels, it does not have one of the kinds, or there is not one for each
+    /// item.
     pub fn with_kinship(mut self, kinship: std::sync::Arc<Kinship>, kinds: Vec<u32>) -> Result<Self> {
-        if kinds.len() != self.len() || kinds.iter().any(|&kind| kind as usize >= kinship.len()) {
+        let are_known = kinds.iter().all(|&kind| (kind as usize) < kinship.len());
+        if kinds.len() != self.len() || !are_known || kinship.levels() != self.levels {
             return Err(Error::new(
                 Kind::Taxonomy,
-                format!("{} items do not have the {} kinds of a kinship", self.len(), kinship.len()),
-                "give each item one kind, counted from 0",
+                format!(
+                    "the kinship of {} kinds at {} levels does not fit {} items with labels of {} levels",
+                    kinship.len(),
+                    kinship.levels(),
+                    self.len(),
+                    self.levels
+                ),
+                "give each item one kind, counted from 0, and the kinship as many levels as the labels",
             ));
         }
         self.kin = Some(super::Kin { kinds, kinship });

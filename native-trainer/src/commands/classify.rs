@@ -85,7 +85,7 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
                 "{} has no calibration, so it is not known how far an answer holds",
                 args.model.display()
             ),
-            "write the bundle again with `akin export`, from a run whose gallery has at least two images",
+            "write the bundle again with `akin export`, from a run whose gallery has at least two images with one label path each",
         ));
     }
     let files = files(&args.images)?;

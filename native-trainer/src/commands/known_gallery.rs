@@ -1,5 +1,6 @@
 //! A gallery with labels that answers pictures: that of a bundle, or of a run.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use akin_base::directory::{self, Kind};
@@ -162,9 +163,17 @@ impl KnownGallery {
         path
     }
 
-    /// The known labels of an item, coarse → fine.
+    /// The known labels of an item, coarse → fine. With several label paths, a level has the different labels of all.
     pub fn known_path_of(&self, item: usize) -> Vec<String> {
-        self.taxonomy.path_names(self.labels.row(item)).into_iter().map(str::to_owned).collect()
+        let paths: Vec<Vec<&str>> =
+            self.labels.paths(item).into_iter().map(|path| self.taxonomy.path_names(path)).collect();
+        let label = |level: usize| {
+            let mut names: Vec<&str> = paths.iter().filter_map(|path| path.get(level).copied()).collect();
+            let mut seen = HashSet::new();
+            names.retain(|name| seen.insert(*name));
+            names.join("; ")
+        };
+        (0..paths.iter().map(Vec::len).max().unwrap_or_default()).map(label).collect()
     }
 
     /// The name of a class.

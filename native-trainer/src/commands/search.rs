@@ -146,8 +146,8 @@ pub fn run(args: &SearchArgs) -> Result<()> {
     ));
     if !known.is_calibrated() {
         terminal::say(
-            "        Note the bundle has no calibration, so it is not known how far the answer holds; export it again with \
-             this version of akin",
+            "        Note the bundle has no calibration, so it is not known how far the answer holds; `akin export` of this \
+             version writes one where each item has one label path",
         );
     } else if !known.can_promise(args.promise) {
         terminal::warn(known.impossible_text(args.promise));

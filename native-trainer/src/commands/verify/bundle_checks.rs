@@ -64,7 +64,8 @@ pub fn check(directory: &Path, checks: &mut Checks) {
             }
             None => checks.note(
                 &what,
-                "has no calibration, so its answers have no certainty; `akin export` of this version writes one",
+                "has no calibration, so its answers have no certainty; `akin export` of this version writes one where each \
+                 item has one label path",
             ),
         }
         if bytes(&entry.weights).is_err() {
