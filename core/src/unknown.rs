@@ -7,7 +7,8 @@
 //!
 //! A pair is decided at level l if both labels are known there, or if they differ at a coarser level:
 //! [`SharedInterval::share`](crate::taxonomy::SharedInterval::share). Losses have no term for a pair at a level at which it
-//! is not decided. A ranking leaves it out, as it leaves out junk: [`Ranking::decided`](crate::ranking::Ranking::decided).
+//! is not decided; losses that rank by all levels rank for a query by the levels at which it is known. A ranking leaves the
+//! pair out, as it leaves out junk: [`Ranking::decided`](crate::ranking::Ranking::decided).
 //! A metric over all levels needs the shared level itself, so it ranks the pairs whose interval is a single level. A
 //! query whose own label is unknown at l has no decided positive there, and is left out of the mean at l; metrics over
 //! all levels leave out every query with an unknown label, because their mean would mix taxonomies of different depth.
