@@ -4,58 +4,35 @@
 //   AKIN_DATA=… node tests/unknown-labels.mjs PROGRAM [FOLDER]
 //
 // FOLDER keeps the embeddings, so that a second run does not compute them again.
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { akin, creatures, deviation, folder, mean, number, readCsv, writeCsv, writeSection, writeTable } from './tables.mjs';
 
 const SHARES = [0.1, 0.3, 0.5];
 const SEEDS = [1, 2, 3, 4, 5];
 const METRICS = ['h_ap', 'ndcg', 'asi', 'ap', 'map_at_r', 'recall@1', 'recall@10'];
-const HEADING = '## Scores estimated from labels with holes';
-
-const tables = join(dirname(fileURLToPath(import.meta.url)), '../native-trainer/recipes/tables');
-if (process.argv.length < 3 || !process.env.AKIN_DATA) {
-  console.error('usage: AKIN_DATA=FOLDER node tests/unknown-labels.mjs PROGRAM [FOLDER]');
-  process.exit(2);
-}
-const program = resolve(process.argv[2]);
-const folder = resolve(process.argv[3] ?? mkdtempSync(join(tmpdir(), 'akin-')));
-mkdirSync(folder, { recursive: true });
-
-const akin = (args, cwd = folder) =>
-  execFileSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'inherit'] });
 
 // The test images of a data set: their embeddings by the backbone of the recipe `grocery`, and a CSV file of their labels.
 function embed(name, data, levels, splits) {
-  const [header, ...rows] = readFileSync(join(data, 'labels.csv'), 'utf8').trim().split(/\r?\n/).map((line) => line.split(','));
-  const column = (row, title) => row[header.indexOf(title)];
-  const some = rows.filter((row) => splits.includes(column(row, 'split')));
+  const some = readCsv(join(data, 'labels.csv')).filter((row) => splits.includes(row.split));
   const [embeddings, labels] = ['npy', 'labels.csv'].map((ending) => join(folder, `${name}.${ending}`));
-  const lines = some.map((row) => levels.map((level) => column(row, level)).join(','));
-  writeFileSync(labels, `${[levels.join(','), ...lines].join('\n')}\n`);
-  if (!existsSync(embeddings)) {
-    akin(['embed', 'grocery', ...some.map((row) => column(row, 'path')), '--out', embeddings, '--progress', 'none'], data);
-  }
+  writeCsv(labels, levels, some);
+  if (!existsSync(embeddings)) akin(['embed', 'grocery', ...some.map((row) => row.path), '--out', embeddings], data);
   return { name, levels, images: some.length, files: ['--queries', embeddings, '--query-labels', labels] };
 }
 
 function evaluate({ files, levels }, cut = []) {
-  const args = ['eval', ...files, '--levels', levels.join(','), '--metrics', METRICS.join(','), '--progress', 'none', '--json', ...cut];
+  const args = ['eval', ...files, '--levels', levels.join(','), '--metrics', METRICS.join(','), '--json', ...cut];
   const report = JSON.parse(akin(args));
   return [{ name: 'all levels', ...report.overall }, ...report.levels];
 }
 
-const creatures = join(folder, 'creatures');
-if (!existsSync(creatures)) akin(['biomorphs', creatures, '--seed', '0', '--progress', 'none']);
 const sets = [
   embed('groceries', join(process.env.AKIN_DATA, 'grocery'), ['department', 'kind', 'variety'], ['query', 'gallery']),
-  embed('creatures', creatures, ['order', 'family', 'species'], ['test']),
+  embed('creatures', creatures(), ['order', 'family', 'species'], ['test']),
 ];
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const deviation = (values) => Math.sqrt(values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1));
 const rows = [];
 for (const set of sets) {
   const full = evaluate(set);
@@ -85,10 +62,7 @@ for (const set of sets) {
   }
 }
 
-const columns = Object.keys(rows[0]);
-const number = (value) => value.toFixed(2).replace('-', '−');
-const csv = rows.map((row) => columns.map((name) => (Number.isInteger(row[name]) || typeof row[name] === 'string' || name === 'share' ? row[name] : row[name].toFixed(4))).join(','));
-writeFileSync(join(tables, 'unknown-labels.csv'), `${[columns.join(','), ...csv].join('\n')}\n`);
+writeTable('unknown-labels.csv', rows);
 
 const inside = rows.reduce((sum, row) => sum + row.inside, 0);
 const worst = (share) => Math.max(...rows.filter((row) => row.share === share).map((row) => Math.abs(row.bias)));
@@ -96,9 +70,10 @@ const lines = rows.map(
   (row) =>
     `| ${row.set} | ${Math.round(100 * row.share)} % | ${row.level} | \`${row.metric}\` | ${number(row.full)} | ${number(row.estimate)} ± ${number(row.deviation)} | ${number(row.bias)} | ${number(row.low)} … ${number(row.high)} | ${row.inside} of ${SEEDS.length} |`,
 );
-const section = `${HEADING}
-
-The test images of groceries (${sets[0].images}) and of drawn creatures (${sets[1].images}) rank each other by the embeddings of SqueezeNet, without training.
+writeSection(
+  'unknown-labels.md',
+  '## Scores estimated from labels with holes',
+  `The test images of groceries (${sets[0].images}) and of drawn creatures (${sets[1].images}) rank each other by the embeddings of SqueezeNet, without training.
 A share of the labels is cut, each at a level drawn at random, with five seeds: \`akin eval --cut-labels SHARE --cut-seed SEED\`.
 The estimate is a mean of five seeds with its deviation, the bias its difference from the score of the full labels, and the bounds are means of five.
 The score of the full labels is within the bounds in ${inside} of ${rows.length * SEEDS.length} cases.
@@ -109,12 +84,5 @@ The largest bias is ${SHARES.map((share) => `${number(worst(share))} points with
 ${lines.join('\n')}
 
 Made by \`node tests/unknown-labels.mjs PROGRAM\`; all numbers are in [unknown-labels.csv](unknown-labels.csv).
-`;
-// The other sections of the file stay.
-const file = join(tables, 'unknown-labels.md');
-const before = existsSync(file) ? readFileSync(file, 'utf8') : '# Unknown labels\n';
-const start = before.indexOf(HEADING);
-const end = start < 0 ? -1 : before.indexOf('\n## ', start + 1);
-const text = start < 0 ? `${before.trimEnd()}\n\n${section}` : before.slice(0, start) + section + (end < 0 ? '' : before.slice(end));
-writeFileSync(file, text);
-console.log(section);
+`,
+);

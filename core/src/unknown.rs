@@ -7,7 +7,8 @@
 //!
 //! A pair is decided at level l if both labels are known there, or if they differ at a coarser level:
 //! [`SharedInterval::share`](crate::taxonomy::SharedInterval::share). Losses have no term for a pair at a level at which it
-//! is not decided. A ranking leaves it out, as it leaves out junk: [`Ranking::decided`](crate::ranking::Ranking::decided).
+//! is not decided; losses that rank by all levels rank for a query by the levels at which it is known. A ranking leaves the
+//! pair out, as it leaves out junk: [`Ranking::decided`](crate::ranking::Ranking::decided).
 //! A metric over all levels needs the shared level itself, so it ranks the pairs whose interval is a single level. A
 //! query whose own label is unknown at l has no decided positive there, and is left out of the mean at l; metrics over
 //! all levels leave out every query with an unknown label, because their mean would mix taxonomies of different depth.
@@ -36,14 +37,31 @@
 //! ```
 //!
 //! An item counts 1 in its own rank, because its term exists only if it is decided. |Ω(l)| is the weight of its decided
-//! items, so that H-AP follows in the same way, and NDCG with the discount of the weighted rank. Each sum is right in the
-//! mean over ways to lose labels; their quotient has a bias that falls with the number of positives. Sampled judgements of
-//! retrieval are scored in the same way (Aslam, Pavlu & Yilmaz, 2006).
+//! items, so that H-AP follows in the same way. Each sum is right in the mean over ways to lose labels; their quotient has
+//! a bias that falls with the number of positives. Sampled judgements of retrieval are scored in the same way (Aslam, Pavlu
+//! & Yilmaz, 2006).
 //!
-//! What only looks at the first k items needs the ranks of the whole list, in which items that are left out keep their
-//! ranks: these are known. P@k is Σ d_i w_i / k over the positives of rank at most k. R@k is 1 − Π (1 − y_i), where
+//! What needs no other item's label than i's needs the rank of i in the whole list, in which items that are left out keep
+//! their ranks: these are known. P@k is Σ d_i w_i / k over the positives of rank at most k. R@k is 1 − Π (1 − y_i), where
 //! y_i says whether item i is a positive. The factors of different items are independent, so that 1 − Π (1 − d_i w_i y_i)
 //! has the right mean. The value of a single query may leave \[0, 1\].
+//!
+//! # NDCG
+//!
+//! DCG needs the rank in the whole list, too, and is a sum over items. With g_i for the gain of item i,
+//!
+//! ```text
+//! DCG ≈ Σ_i d_i w_i g_i / log2(1 + rank(i))
+//! ```
+//!
+//! has the right mean. The ideal DCG needs N_l, the number of items that share at least level l, only. With g_l for the
+//! gain of level l, g_0 = 0, and D(n) = Σ_{r ≤ n} 1 / log2(1 + r) it is Σ_l (g_l − g_(l−1)) D(N_l), in which the weight of
+//! the decided items stands for N_l. It need not be a whole number: D is linear between whole numbers, so that an item of
+//! weight 1.4 fills one rank and two fifths of the next.
+//!
+//! The quotient has two biases of second order. D is concave, so that the ideal DCG comes out too low and NDCG too high.
+//! Both DCGs are large when many items are decided, which makes their quotient too low. The two are of similar size, so
+//! that correcting the first alone would enlarge the error.
 //!
 //! These estimates are made for H-AP, H-R@k, AP, AP@k, mAP@R, NDCG, ASI, R@k, P@k, R-precision, MRR and Σ wAP. The other
 //! metrics are those of the ranking without its undecided pairs: H-P@k, mean NDCG, hierarchical precision and its

@@ -7,7 +7,7 @@ use akin_core::losses::{
     LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream};
-use akin_core::taxonomy::Labels;
+use akin_core::taxonomy::{Labels, UNKNOWN};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 const DIMENSION: usize = 4;
@@ -336,5 +336,28 @@ fn temperatures_that_are_no_numbers_above_zero_are_refused() {
             let context = LossContext::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device);
             assert!(config.init(&context).unwrap_err().message().contains("temperature"), "{json}");
         }
+    }
+}
+
+#[test]
+fn losses_of_all_levels_rank_for_a_query_by_the_levels_at_which_it_is_known() {
+    let genera = [[0, 0], [0, 0], [0, 1], [0, 1], [1, 2], [1, 2], [1, 3], [1, 3]];
+    let species = |known: bool| {
+        let row = |([family, genus], item): ([u32; 2], u32)| {
+            [family, genus, if known { item / 2 } else { UNKNOWN }]
+        };
+        Labels::new(3, genera.into_iter().zip(0..).flat_map(row).collect()).unwrap()
+    };
+    let without = Labels::new(2, genera.concat()).unwrap();
+    let value = |json: &str, classes: &Labels, labels: &Labels| {
+        let device = device();
+        let context = LossContext::new(classes, DIMENSION, &Geometry::Cosine, 0, &device);
+        number(&named(json).init(&context).unwrap().forward(&Batch::new(tensor(&rows(3, 8)), labels)))
+    };
+    for kind in ["hap_surrogate", "smooth_hap", "smooth_ndcg", "sup_ndcg"] {
+        let json = format!(r#"{{ "kind": "{kind}" }}"#);
+        let unknown = value(&json, &species(true), &species(false));
+        let absent = value(&json, &without, &without);
+        assert!((unknown - absent).abs() < 1e-9 && absent > 0.01, "{kind}: {unknown} {absent}");
     }
 }

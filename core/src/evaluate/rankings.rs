@@ -264,6 +264,7 @@ mod tests {
     use crate::random::stream;
     use crate::ranking::TiePolicy;
     use crate::search::Gallery;
+    #[cfg(feature = "parallel")]
     use crate::statistics::Bootstrap;
     use crate::{Error, Kind};
     use rand::RngExt;

@@ -41,7 +41,9 @@
 //!
 //! - losses of pairs, triplets and bins leave the pair out: it is neither positive nor negative;
 //! - losses of ranks leave the item out of the query's ranking, and losses of all levels count |Ω(l)| without it. A query
-//!   whose fine class is unknown has no positive of that class, not even itself;
+//!   whose fine class is unknown has no positive of that class, not even itself. Losses of all levels rank for it by the
+//!   levels at which it is known: left out, the items of its finest known class would be missing where they belong, at the
+//!   top;
 //! - a softmax over classes has no target for an item of unknown class, and leaves it out;
 //! - Proxy-Anchor and HPL push the item away from the proxies of classes that it is decided not to be of. HPL also pulls it
 //!   to a coarse proxy if all classes that it may be of are in that group.

@@ -22,7 +22,7 @@ use burn::tensor::{DType, Element, IndexingUpdateOp, Int, Tensor, TensorData};
 use super::{Batch, matrix, with_gradient};
 use crate::host::is_cpu;
 use crate::smooth_ranks::{Places, Score, SmoothRanks};
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, SharedInterval};
 
 /// The embeddings of the reference set of a batch, if it has one.
 pub(super) fn reference_items(batch: &Batch) -> Option<Tensor<2>> {
@@ -133,9 +133,11 @@ fn by_fine_class<'a>(queries: &'a Labels, items: &'a Labels) -> impl Fn(usize, &
     }
 }
 
-/// The place of an item whose place is its shared level with the query: left out if it is not decided.
+/// The place of an item whose place is its shared level with the query: left out if it is not decided. A query whose label
+/// is known down to level d ranks by the levels 1 … d, at which an item of its own class has the place d.
 pub(super) fn shared_place(queries: &Labels, query: usize, items: &Labels, item: usize) -> u32 {
-    queries.shared(query, items, item).level().map_or(Places::LEFT_OUT, |level| level as u32)
+    let SharedInterval { least, most } = queries.shared(query, items, item);
+    if least >= most.min(queries.known(query)) { least as u32 } else { Places::LEFT_OUT }
 }
 
 /// The places of a loss on all levels: the shared level of each item with the query, see [`shared_place`]. `relevances`

@@ -1,7 +1,7 @@
 use std::sync::LazyLock;
 
 use super::{Compute, MetricEntry, Unit};
-use crate::ranking::{Decided, Ranking};
+use crate::ranking::Ranking;
 
 /// The metric `ndcg`.
 pub(super) const NDCG: MetricEntry = MetricEntry {
@@ -68,31 +68,40 @@ impl Gain {
 ///
 /// where l(i) is the shared level; the ideal list holds all items by decreasing shared level. In \[0, 1\]; `None`
 /// without positives. Ties: in the order of the ranking's policy.
+///
+/// Where labels are unknown, rank(i) is the rank in the whole ranking, each decided item counts with its weight, and the
+/// ideal list has as many items of each level as their weight says. The value may then exceed 1, see [`crate::unknown`].
 pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
     let k = k.unwrap_or(usize::MAX);
     let decided = ranking.decided(0);
     let gains: Vec<f64> = (0..=decided.depth()).map(|level| gain.value(level)).collect();
-    let positives = decided.positives();
-    let found =
-        positives.iter().zip(decided.weighted_ranks(positives)).take_while(|(_, rank)| *rank <= k as f64);
-    // Not `sum`: the sum of no f64 is −0.
-    let dcg = found.fold(0.0, |sum, (positive, rank)| {
-        sum + decided.weight(positive.level) * gains[positive.level] / discount_at(rank)
-    });
-    let ideal: f64 =
-        ideal_levels(&decided).zip(1..).take(k).map(|(level, rank)| gains[level] / discount(rank)).sum();
-    (ideal > 0.0).then(|| (dcg / ideal).min(1.0)) // min: only rounding exceeds 1.
+    let mut dcg = 0.0;
+    for (place, positive) in decided.positives().iter().enumerate() {
+        let rank = decided.whole_rank(place);
+        if rank > k {
+            break;
+        }
+        dcg += decided.weight(positive.level) * gains[positive.level] / discount(rank);
+    }
+    let ideal = ideal_dcg(&decided.masses(), &gains, k);
+    let most = if decided.is_unweighted() { 1.0 } else { f64::INFINITY }; // Only rounding exceeds 1.
+    (ideal > 0.0).then(|| (dcg / ideal).min(most))
 }
 
-/// The levels of the ideal list, finest first: as many items of each level as their weight says, rounded.
-fn ideal_levels(decided: &Decided<'_>) -> impl Iterator<Item = usize> {
-    let masses = decided.masses();
-    (1..masses.len()).rev().flat_map(move |level| std::iter::repeat_n(level, masses[level].round() as usize))
-}
-
-/// log2(1 + rank) of a weighted rank.
-fn discount_at(rank: f64) -> f64 {
-    if rank.fract() == 0.0 { discount(rank as usize) } else { (1.0 + rank).log2() }
+/// The DCG of the first k of the ideal list, of which `masses` has the number of items of each level. If it is not whole,
+/// two levels share a rank.
+fn ideal_dcg(masses: &[f64], gains: &[f64], k: usize) -> f64 {
+    let (mut dcg, mut filled, mut end) = (0.0, 0.0_f64, 0.0_f64);
+    for level in (1..masses.len()).rev() {
+        end = (end + masses[level]).min(k as f64);
+        while filled < end {
+            let rank = filled.floor() + 1.0;
+            let next = rank.min(end);
+            dcg += (next - filled) * gains[level] / discount(rank as usize);
+            filled = next;
+        }
+    }
+    dcg
 }
 
 /// log2(1 + rank). The first ranks, where the whole ideal list usually is, are in a table.

@@ -13,8 +13,9 @@
 //!   repeatedly, so that each of its images is in the batch ⌊K / size⌋ times or once more.
 //! - Above the finest level, the K images of a class are spread over its children: two children differ by at most one
 //!   image, unless one of them has no more. The images of a child are spread over its children in the same way.
-//! - The images of one genus whose species is unknown are drawn as one class, as if they were of one species. Losses
-//!   leave out what is not decided between them, and use the rest.
+//! - The images of one genus whose species is unknown are drawn together, as if they were one class. Losses leave out what
+//!   is not decided between them, and use the rest. A round draws only so many of such groups, larger ones more often, that
+//!   an image of unknown species is drawn about as often as another: unknown is not a class.
 //!
 //! **`class_pairs`**: HAPPIER's sampler of hard pairs (the published code for Stanford Online Products).
 //!
@@ -48,6 +49,7 @@ use akin_core::taxonomy::Labels;
 use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
+use rand::seq::index::sample_weighted;
 
 use self::class::Class;
 use crate::config::SamplerConfig;
@@ -92,8 +94,11 @@ impl EpochOrder {
 #[derive(Clone, Debug)]
 enum Batches {
     /// `nouns`: what a class of the level is called, and several of them.
+    /// `known`: how many of the classes are known; they come first. `unknown`: how many of the others a round draws.
     Classes {
         classes: Vec<Class>,
+        known: usize,
+        unknown: usize,
         nouns: [String; 2],
         per_batch: usize,
         images_per_class: usize,
@@ -155,8 +160,10 @@ impl Sampler {
                     true => ["class", "classes"].map(|noun| format!("finest {noun}")),
                     false => ["class", "classes"].map(|noun| format!("{noun} of the level {}", name(level))),
                 };
-                let per_batch = classes_per_batch(classes.len(), &nouns, asked)?;
-                Batches::Classes { classes, nouns, per_batch, images_per_class }
+                let known = classes.iter().filter(|class| class.is_known).count();
+                let unknown = unknown_in_a_round(&classes, known);
+                let per_batch = classes_per_batch(known + unknown, &nouns, asked)?;
+                Batches::Classes { classes, known, unknown, nouns, per_batch, images_per_class }
             }
             SamplerConfig::ClassPairs {
                 classes_per_batch,
@@ -280,15 +287,15 @@ impl Sampler {
             })
         };
         match &self.batches {
-            Batches::Classes { classes, nouns, per_batch, images_per_class: images } => {
+            Batches::Classes { classes, nouns, per_batch, images_per_class: images, .. } => {
                 let is_default = matches!(config, SamplerConfig::Classes { classes_per_batch: None, .. });
                 if is_default && *per_batch < SamplerConfig::DEFAULT_CLASSES {
                     remarks.push(format!(
                         "{} × {} a batch, not {} × {images}: the training split has {}",
-                        counted(classes.len(), "class", "classes"),
+                        counted(*per_batch, "class", "classes"),
                         counted(*images, "image", "images"),
                         SamplerConfig::DEFAULT_CLASSES,
-                        counted(classes.len(), &nouns[0], &nouns[1]),
+                        counted(*per_batch, &nouns[0], &nouns[1]),
                     ));
                 }
                 let small = classes.iter().filter(|class| class.images < *images).count();
@@ -318,14 +325,21 @@ impl Sampler {
         let stream = |name, key: &[u64]| stream(self.seed, name, key);
         let mut rng = stream("sampler/images", &[epoch, step as u64]);
         match &self.batches {
-            Batches::Classes { classes, per_batch, images_per_class, .. } => {
-                let batches_per_round = classes.len() / per_batch;
+            &Batches::Classes { ref classes, known, unknown, per_batch, images_per_class, .. } => {
+                let batches_per_round = (known + unknown) / per_batch;
                 let round = (step / batches_per_round) as u64;
-                let mut order: Vec<usize> = (0..classes.len()).collect();
-                order.shuffle(&mut stream("sampler/classes", &[epoch, round]));
+                let mut round_rng = stream("sampler/classes", &[epoch, round]);
+                let mut order: Vec<usize> = (0..known).collect();
+                if unknown > 0 {
+                    let weight = |place: usize| classes[known + place].images as f64;
+                    let drawn = sample_weighted(&mut round_rng, classes.len() - known, weight, unknown)
+                        .expect("every class has an image, and `unknown` is at most their number");
+                    order.extend(drawn.into_iter().map(|place| known + place));
+                }
+                order.shuffle(&mut round_rng);
                 let first = step % batches_per_round * per_batch;
                 let chosen = &order[first..first + per_batch];
-                chosen.iter().flat_map(|&class| classes[class].draw(*images_per_class, &mut rng)).collect()
+                chosen.iter().flat_map(|&class| classes[class].draw(images_per_class, &mut rng)).collect()
             }
             Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair } => {
                 let steps = self.steps_per_epoch();
@@ -367,6 +381,17 @@ impl Pairs {
             second += 1;
         }
         [&self.parents[pair], &self.parents[second]]
+    }
+}
+
+/// How many classes of unknown items a round draws beside the known ones: so many that unknown items are drawn about as
+/// often as the others.
+fn unknown_in_a_round(classes: &[Class], known: usize) -> usize {
+    let images = |classes: &[Class]| classes.iter().map(|class| class.images).sum::<usize>();
+    let (of_known, of_unknown) = classes.split_at(known);
+    match known {
+        0 => of_unknown.len(),
+        _ => (images(of_unknown) * known).div_ceil(images(of_known)).min(of_unknown.len()),
     }
 }
 

@@ -11,6 +11,8 @@ use rand::seq::SliceRandom;
 pub(super) struct Class {
     /// Their number.
     pub(super) images: usize,
+    /// Whether their class is known.
+    pub(super) is_known: bool,
     content: Content,
 }
 
@@ -24,7 +26,7 @@ enum Content {
 
 impl Class {
     /// The classes of a level, 1 … L, that some items have, in the order of their ids. Items whose class is unknown there
-    /// are drawn as one class for each path that is known, after the others.
+    /// make one class for each path that is known, after the others.
     pub(super) fn at_level(items: &[usize], labels: &Labels, level: usize) -> Vec<Self> {
         let mut by_class = BTreeMap::<(u32, Option<&[u32]>), Vec<usize>>::new();
         for &item in items {
@@ -35,14 +37,15 @@ impl Class {
             };
             by_class.entry(class).or_default().push(item);
         }
-        let class = |items: Vec<usize>| Self {
+        let class = |((id, _), items): (_, Vec<usize>)| Self {
             images: items.len(),
+            is_known: id != UNKNOWN,
             content: match level == labels.levels() {
                 true => Content::Items(items),
                 false => Content::Children(Self::at_level(&items, labels, level + 1)),
             },
         };
-        by_class.into_values().map(class).collect()
+        by_class.into_iter().map(class).collect()
     }
 
     /// Draws `count` images without replacement, starting again whenever all are drawn.

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use akin_base::problem::parts;
+use akin_core::taxonomy::UNKNOWN;
 use proptest::prelude::*;
 
 use super::*;
@@ -368,6 +369,31 @@ fn classes_are_drawn_equally_often_whatever_their_size() {
         seen.values().all(|&times| times.abs_diff(expected) < expected / 10),
         "{seen:?} around {expected}"
     );
+}
+
+#[test]
+fn images_of_unknown_class_are_drawn_about_as_often_as_others() {
+    // 10 species with 10 images each, and 8 families with 1 to 8 images of unknown species.
+    let known = (0..100).map(|item| [item / 10, item / 10]);
+    let unknown = (0..8).flat_map(|family| vec![[family, UNKNOWN]; family as usize + 1]);
+    let rows: Vec<[u32; 2]> = known.chain(unknown).collect();
+    let labels = Labels::new(2, rows.concat()).unwrap();
+    let items: Vec<usize> = (0..rows.len()).collect();
+    let names = ["family", "species"].map(str::to_owned);
+    let sampler = Sampler::new(&items, &labels, &names, &config(Some(7), 2), 0).unwrap();
+    let mut drawn = vec![0.0; rows.len()];
+    for epoch in 0..400 {
+        for step in 0..sampler.steps_per_epoch() {
+            let batch = sampler.batch(epoch, step);
+            let groups: BTreeSet<_> = batch.chunks(2).map(|pair| rows[pair[0]]).collect();
+            assert_eq!(groups.len(), 7, "no class is drawn twice");
+            batch.into_iter().for_each(|item| drawn[item] += 1.0);
+        }
+    }
+    let mean = |items: &[f64]| items.iter().sum::<f64>() / items.len() as f64;
+    let often = mean(&drawn[..100]);
+    assert!((mean(&drawn[100..]) / often - 1.0).abs() < 0.25, "{} {often}", mean(&drawn[100..]));
+    assert!(drawn.iter().all(|&times| times > 0.3 * often), "every image is drawn");
 }
 
 #[test]
