@@ -117,8 +117,9 @@ impl Taxonomy {
             tree.add(&rows[row], &mut ids[row * levels.len()..][..levels.len()], row);
         }
         let mut faults = Vec::new();
+        let by_name = if gaps.is_empty() { Vec::new() } else { tree.classes_by_name() };
         for row in gaps {
-            match tree.fill(&rows[row]) {
+            match tree.fill(&rows[row], &by_name) {
                 Ok(path) => ids[row * levels.len()..][..path.len()].copy_from_slice(&path),
                 Err((level, fault)) => faults.push(format!("{} of {} {fault}", levels[level], name(row))),
             }
@@ -620,9 +621,24 @@ impl<'a> GrowingTree<'a> {
         }
     }
 
+    /// The classes of each name at each level.
+    fn classes_by_name(&self) -> Vec<HashMap<&str, Vec<u32>>> {
+        let mut by_name: Vec<HashMap<&str, Vec<u32>>> = vec![HashMap::new(); self.classes.len()];
+        for (classes, by_name) in self.classes.iter().zip(&mut by_name) {
+            for (name, class) in classes.iter().zip(0..) {
+                by_name.entry(name).or_default().push(class);
+            }
+        }
+        by_name
+    }
+
     /// The class ids of a row that has a label below an empty one, down to its finest label; or the place of the empty label
     /// and why the tree does not say what it is.
-    fn fill<S: AsRef<str>>(&self, row: &[S]) -> std::result::Result<Vec<u32>, (usize, String)> {
+    fn fill<S: AsRef<str>>(
+        &self,
+        row: &[S],
+        by_name: &[HashMap<&str, Vec<u32>>],
+    ) -> std::result::Result<Vec<u32>, (usize, String)> {
         let row: Vec<&str> = row.iter().map(AsRef::as_ref).collect();
         let empty = row.iter().position(|label| !is_known(label)).unwrap_or(0);
         let Some(finest) = row.iter().rposition(|label| is_known(label)) else {
@@ -640,8 +656,8 @@ impl<'a> GrowingTree<'a> {
             let mut labels = row.iter().zip(&self.classes).zip(path);
             labels.all(|((label, classes), &class)| !is_known(label) || classes[class as usize] == *label)
         };
-        let classes = self.classes[finest].iter().zip(0..).filter(|(name, _)| *name == row[finest]);
-        let mut paths = classes.map(|(_, class)| path(class)).filter(agrees);
+        let classes = by_name[finest].get(row[finest]).into_iter().flatten();
+        let mut paths = classes.map(|&class| path(class)).filter(agrees);
         match (paths.next(), paths.next()) {
             (Some(path), None) => Ok(path),
             (None, _) => {
