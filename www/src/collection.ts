@@ -1,3 +1,4 @@
+import type { Reach } from "./elements/kinship-ring.js";
 import { mayShare, sharedLevel } from "./kinship.js";
 import type { Manifest } from "./protocol.js";
 
@@ -24,6 +25,10 @@ export class Collection {
   readonly levels: readonly string[];
   readonly depth: number;
   readonly count: number;
+  /** The levels of its kinship rings: evenly in a tree, and by their value with a matrix of relevance. */
+  readonly reach: Reach;
+  /** The values of a matrix of relevance, in increasing order; none in a tree. */
+  private readonly grades: readonly number[];
 
   constructor(
     readonly manifest: Manifest,
@@ -34,6 +39,11 @@ export class Collection {
     this.levels = manifest.taxonomy.levels;
     this.depth = this.levels.length;
     this.count = manifest.gallery.count + manifest.queries.count;
+    const kinship = manifest.kinship?.kinship;
+    const values = kinship && "matrix" in kinship ? kinship.matrix.flat() : [];
+    this.grades = [...new Set(values)].filter((value) => value > 0).sort((a, b) => a - b);
+    const largest = this.grades.at(-1);
+    this.reach = largest === undefined ? this.depth : this.grades.map((value) => value / largest);
   }
 
   /** The class ids of an item, coarse to fine, as far as they are known. */
@@ -97,11 +107,8 @@ export class Collection {
     const { kinship } = this.manifest;
     if (!kinship || !("matrix" in kinship.kinship) || other === undefined) return null;
     const { matrix } = kinship.kinship;
-    this.grades ??= [...new Set(matrix.flat())].filter((value) => value > 0).sort((a, b) => a - b);
     return this.grades.indexOf(matrix[kinship.kinds[item] ?? 0]?.[other] ?? 0) + 1;
   }
-
-  private grades: number[] | null = null;
 
   /** The name of an item's finest class, with what is not known of it, or of its file where it has no labels. */
   name(item: number): string {

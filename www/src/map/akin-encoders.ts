@@ -216,7 +216,7 @@ export class AkinEncoders extends ShadowElement {
   }
 
   private card({ collection, sprites }: GallerySource, { item, scores: [a, b], shared }: Row) {
-    const { levels, depth } = collection;
+    const { levels } = collection;
     const isMistake = this.list.startsWith("mistakes");
     const difference = a === null || b === null ? null : b - a;
     return html`<li data-item=${item}>
@@ -233,7 +233,9 @@ export class AkinEncoders extends ShadowElement {
         <span class="query-name">${collection.name(item)}</span>
         ${
           isMistake
-            ? html`<span class="line">first: ${kinshipRing(shared ?? 0, depth)} ${relation(shared ?? 0, levels)}</span>`
+            ? html`<span class="line"
+                >first: ${kinshipRing(shared ?? 0, collection.reach)} ${relation(shared ?? 0, levels)}</span
+              >`
             : html`<span class="line number"
                 ><span>${format.score(a)} → ${format.score(b)}</span>
                 <strong>${format.difference(difference)}</strong></span
@@ -289,7 +291,7 @@ export class AkinEncoders extends ShadowElement {
           >
             <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
             <span class="line"
-              ><span class="number">${rank + 1}</span> ${kinshipRing(shared, depth, may_share ?? 0)}
+              ><span class="number">${rank + 1}</span> ${kinshipRing(shared, collection.reach, may_share ?? 0)}
               ${relation(shared, levels, may_share ?? 0)}</span
             >
             <span class="query-name">${collection.name(item)}</span>

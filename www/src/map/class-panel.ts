@@ -87,7 +87,7 @@ export class ClassPanel {
   };
 
   render(shown: Shown) {
-    const { depth, levels } = this.tree.collection;
+    const { depth, levels, reach } = this.tree.collection;
     return html`<div class="side">
       ${
         shown.level === 0
@@ -96,7 +96,7 @@ export class ClassPanel {
                 { length: depth + 1 },
                 (_, shared) =>
                   html`<li>
-                    ${markIcon(kinMark(shared, depth))} ${kinshipRing(shared, depth)} ${relation(shared, levels)}
+                    ${markIcon(kinMark(shared, depth))} ${kinshipRing(shared, reach)} ${relation(shared, levels)}
                   </li>`,
               ).reverse()}
             </ul>`

@@ -45,7 +45,7 @@ export function itemCard(source: GallerySource, shown: Item) {
     <span>
       <strong>${collection.name(item)}</strong>
       ${above === "" ? nothing : html`<span class="soft">${above}</span>`}
-      ${kin === null ? nothing : html`<span>${kinshipRing(kin.shared, collection.depth, kin.most)} ${relation(kin.shared, collection.levels, kin.most)}</span>`}
+      ${kin === null ? nothing : html`<span>${kinshipRing(kin.shared, collection.reach, kin.most)} ${relation(kin.shared, collection.levels, kin.most)}</span>`}
       ${item === query ? html`<span>the query</span>` : nothing}
       ${score === null ? nothing : html`<span class="number">H-AP ${format.score(score)}</span>`}
     </span>
@@ -99,7 +99,7 @@ export function classCard({ sprites, collection }: GallerySource, shown: Class) 
       <strong>${path.at(-1)}</strong>
       ${path.length > 1 ? html`<span class="soft">${path.slice(0, -1).join(" › ")}</span>` : nothing}
       <span class="number">${format.count(node.items.length, "picture")}</span>
-      ${shared === null ? nothing : html`<span>${kinshipRing(shared, collection.depth)} ${relation(shared, collection.levels)}</span>`}
+      ${shared === null ? nothing : html`<span>${kinshipRing(shared, tree.collection.reach)} ${relation(shared, collection.levels)}</span>`}
       ${score === null ? nothing : html`<span class="number">mean H-AP ${format.score(score)}</span>`}
     </span>
     <span class="samples">

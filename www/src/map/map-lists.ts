@@ -82,7 +82,7 @@ export function nearestList(
               <span class="tile-line"
                 ><span class="number">${rank}</span
                 ><span class="visually-hidden">. ${collection.name(item)},</span>
-                ${kinshipRing(shared_level ?? 0, collection.depth, may_share ?? 0)}
+                ${kinshipRing(shared_level ?? 0, collection.reach, may_share ?? 0)}
                 ${relation(shared_level ?? 0, collection.levels, may_share ?? 0)}</span
               >
             </button>

@@ -184,10 +184,6 @@ queries: Items,
  */
 labels: string,
 /**
- * What the items share beyond one label path each; null in a tree.
- */
-kinship?: ItemKinship | null,
-/**
  * The small pictures of all items.
  */
 thumbnails: Thumbnails,
@@ -346,19 +342,6 @@ proxies?: MapProxies | null,
  * The means of classes in place of the items, as a map of their own.
  */
 class_means?: MapMeans | null, };
-
-/**
- * The kinship of the items of a bundle.
- */
-export type ItemKinship = {
-/**
- * The kind of each item, gallery first.
- */
-kinds: Array<number>,
-/**
- * The label paths of each kind, as class ids, or the relevance of each pair of kinds.
- */
-kinship: { paths: number[][][] } | { matrix: number[][] }, };
 
 /**
  * A set of items.
@@ -856,9 +839,10 @@ sheets: Array<string>, };
  * How items with exactly equal scores are ranked.
  *
  * For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic)
- * and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
+ * and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties. [`Strict`](Self::Strict) and
+ * [`Shared`](Self::Shared) are not orders.
  */
-export type TiePolicy = "stable" | "strict" | "optimistic" | "pessimistic";
+export type TiePolicy = "stable" | "strict" | "optimistic" | "pessimistic" | "shared";
 
 /**
  * The unit of a metric's values.

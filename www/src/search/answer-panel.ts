@@ -64,7 +64,7 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
       @focusin=${markPointed}
       @focusout=${unmarkPointed}
     >
-      ${hasKin ? kinLegend(collection.levels) : nothing}
+      ${hasKin ? kinLegend(collection) : nothing}
       ${answers.length > 0 ? classFilter(collection, search.classChoice, (choice) => search.chooseClass(choice)) : nothing}
       ${first && second && hasKin ? html`<p class="difference-text" data-testid="difference-text">${differenceText([search.encoderName(first.encoder), search.encoderName(second.encoder)], [first.results, second.results], collection.levels)}</p>` : nothing}
       <div class="columns">

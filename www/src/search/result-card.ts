@@ -40,7 +40,7 @@ export function resultCard(
         ><span class="number">${codes ? bitsText(codes.result, score) : format.score(score)}</span></span
       >
       ${codes ? codeTicks(codes.query, codes.result) : nothing}
-      ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth, most)} ${relation(shared, levels, most)}</span>`}
+      ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, collection.reach, most)} ${relation(shared, levels, most)}</span>`}
       ${furtherMark(further)}
       <span class="name">${collection.name(item)}</span>
       ${above === "" ? nothing : html`<span class="path">${above}</span>`}
