@@ -1,7 +1,7 @@
 // Makes the data of the browser tests with the binary that users run: short trainings, their bundles,
 // and the embeddings and scores of the command line. Usage: node fixture.mjs AKIN FOLDER
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -39,6 +39,41 @@ const INSIDE = {
   ],
 };
 
+/**
+ * Tables of the same creatures without a tree: each species of the first family of an order is also of the last order, and
+ * a matrix of relevance between species, by the digits of their numbers.
+ */
+function writeKinship(folder) {
+  const file = (name) => join(folder, "data", name);
+  const [header, ...rows] = readFileSync(file("labels.csv"), "utf8")
+    .trim()
+    .split("\n");
+  const cells = rows.map((row) => row.split(","));
+  const orders = [...new Set(cells.map(([, order]) => order))];
+  const first = new Set(
+    orders.map((order) => cells.find((row) => row[1] === order)[2]),
+  );
+  const both = cells.map(([path, order, ...rest]) => {
+    const other = order === orders.at(-1) ? orders[0] : orders.at(-1);
+    return [path, first.has(rest[0]) ? `${order};${other}` : order, ...rest];
+  });
+  writeFileSync(
+    file("paths.csv"),
+    [header, ...both.map((row) => row.join(","))].join("\n"),
+  );
+  const species = [...new Set(cells.map((row) => row[3]))];
+  const relevance = (a, b) =>
+    a === b ? 1 : a % 4 === b % 4 ? 0.5 : a % 2 === b % 2 ? 0.2 : 0;
+  const table = species.map((name, a) => [
+    name,
+    ...species.map((_, b) => relevance(a, b)),
+  ]);
+  writeFileSync(
+    file("relevance.csv"),
+    [["species", ...species], ...table].map((row) => row.join(",")).join("\n"),
+  );
+}
+
 function make(akin, folder) {
   const run = (...args) =>
     execFileSync(akin, args, {
@@ -55,7 +90,7 @@ function make(akin, folder) {
     "--side",
     "64",
   );
-  const train = (name, recipe, sets) =>
+  const train = (name, recipe, sets, sampler = "sampler.classes_per_batch=8") =>
     run(
       "train",
       join(root, "native-trainer/recipes", `${recipe}.toml`),
@@ -67,7 +102,7 @@ function make(akin, folder) {
         "data.path=data/labels.csv",
         "run.steps=6",
         `run.name=${name}`,
-        "sampler.classes_per_batch=8",
+        sampler,
         ...sets,
       ].flatMap((set) => ["--set", set]),
     );
@@ -101,6 +136,20 @@ function make(akin, folder) {
     "--licence",
     "CC0-1.0",
   );
+  writeKinship(folder);
+  const withoutTree = {
+    paths: ["data.path=data/paths.csv", "data.label_separator=;"],
+    matrix: [
+      "data.relevance_matrix=data/relevance.csv",
+      "data.class_column=species",
+      'data.levels=["relevance 0.2", "relevance 0.5", "relevance 1"]',
+    ],
+  };
+  for (const [name, sets] of Object.entries(withoutTree)) {
+    const sampler = 'sampler={kind="random", batch_size=16}';
+    train(name, RECIPES.HAPPIER, [...sets, 'loss={kind="roadmap"}'], sampler);
+    run("export", join("runs", name), "--out", name, "--title", name);
+  }
   // The same gallery in half precision, with smaller thumbnails.
   run(
     "export",
