@@ -158,7 +158,7 @@ pub fn run(args: &SearchArgs) -> Result<()> {
             None => format!("query {query}"),
         };
         terminal::warn(format_args!(
-            "{what} is unlike anything in the gallery: its best score is below that of 99 % of the gallery's own images"
+            "{what} is unlike anything in the gallery: its best score is below that of nearly all of the gallery's own images"
         ));
     }
     Ok(())

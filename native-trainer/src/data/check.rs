@@ -239,7 +239,8 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
     }
 
     for level in 1..=depth {
-        let queries = dataset.classes(&dataset.splits.query, level).len();
+        let known = dataset.splits.query.iter().filter(|&&query| dataset.labels.known(query) >= level);
+        let queries = known.count();
         let without = queries - dataset.queries_with_positives(level);
         if without > 0 {
             let count = counted(without, "query has", "queries have");
