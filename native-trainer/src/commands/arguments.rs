@@ -71,8 +71,9 @@ pub struct MetricArgs {
     #[arg(long, value_name = "NAME", value_parser = similarity)]
     pub similarity: Option<Similarity>,
     /// How items with equal scores are ranked: in gallery order (stable), without counting against each other
-    /// (strict), in the best order (optimistic) or in the worst (pessimistic) [default: stable].
-    #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic"]))]
+    /// (strict), in the best order (optimistic), in the worst (pessimistic), or all at the last rank of their tie, as
+    /// scikit-learn has it (shared) [default: stable].
+    #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic", "shared"]))]
     pub ties: Option<TiePolicy>,
     /// Count the query itself among the items of its class, as most published results do.
     #[arg(long)]

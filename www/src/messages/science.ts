@@ -536,9 +536,10 @@ s: number, };
  * How items with exactly equal scores are ranked.
  *
  * For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic)
- * and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
+ * and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties. [`Strict`](Self::Strict) and
+ * [`Shared`](Self::Shared) are not orders.
  */
-export type TiePolicy = "stable" | "strict" | "optimistic" | "pessimistic";
+export type TiePolicy = "stable" | "strict" | "optimistic" | "pessimistic" | "shared";
 
 /**
  * H⁻(t), an upper bound of the step (ROADMAP, eq. 4; HAPPIER, eq. 44, for the rank of negatives):
