@@ -370,6 +370,9 @@ impl Decided<'_> {
     /// The weighted rank of each of these positives, which are all in ranked order: 1 and the weight of all items above
     /// it. Without weights it is the rank.
     pub(crate) fn weighted_ranks(&self, positives: &[Positive]) -> Vec<f64> {
+        if self.is_unweighted() {
+            return positives.iter().map(|positive| positive.rank as f64).collect();
+        }
         // Strangers weigh 1, so that only the positives above an item can weigh more.
         let extra = |positive: &Positive| self.weight(positive.level) - 1.0;
         let mut more = 0.0;
