@@ -200,7 +200,7 @@ fn results(runs: &[RunPart]) -> String {
     for run in runs {
         if let Some(by_class) = &run.report.by_class {
             let name = if runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
-            let title = format!("{name}each class of {}", by_class.level);
+            let title = format!("{name}Each class of {}", by_class.level);
             html += &table(&title, &by_class.level, &run.report.config.metrics, class_rows(by_class));
             html += &format!("<p>{MACRO_AVERAGE}</p>\n");
         }
