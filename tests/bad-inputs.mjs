@@ -129,6 +129,7 @@ const BAD = {
   '--missing': ['x', 'fill', ''],
   '--cut-labels': ['x', '-0.1', '1.1', 'nan', ''],
   '--cut-seed': NUMBERS,
+  '--by-class': ['nowhere', ''],
   '--embedding-column': ['nowhere', ''],
   '--embeddings': ['nowhere.npy', 'e-labels.csv', 'data'],
   '--junk-column': ['nowhere', 'path', ''],

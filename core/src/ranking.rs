@@ -13,7 +13,8 @@ use strangers::Strangers;
 /// How items with exactly equal scores are ranked.
 ///
 /// For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic)
-/// and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
+/// and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties. [`Strict`](Self::Strict) and
+/// [`Shared`](Self::Shared) are not orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -29,6 +30,11 @@ pub enum TiePolicy {
     Optimistic,
     /// The least relevant first.
     Pessimistic,
+    /// All at the last rank of the tie, as scikit-learn has it: rank(i) is the number of items that score at least as
+    /// much as i, and tied items count as above each other. An item is among the first k only if its whole tie is. AP is
+    /// then scikit-learn's `average_precision_score`: P/r for each positive of a tie that ends at rank r with P positives
+    /// so far. All other metrics follow from their formulas; a rank that no item has counts as a stranger.
+    Shared,
 }
 
 impl TiePolicy {
@@ -43,7 +49,7 @@ impl TiePolicy {
         let within_tie = match self {
             Self::Stable => item,
             Self::Strict | Self::Optimistic => (depth - least) * (depth + 1) + depth - most,
-            Self::Pessimistic => least * (depth + 1) + most,
+            Self::Pessimistic | Self::Shared => least * (depth + 1) + most,
         };
         sort_key(score, within_tie)
     }
@@ -59,7 +65,7 @@ impl TiePolicy {
         match self {
             Self::Stable => of_item(within_tie),
             Self::Strict | Self::Optimistic => SharedInterval { least: depth - least, most: depth - most },
-            Self::Pessimistic => SharedInterval { least, most },
+            Self::Pessimistic | Self::Shared => SharedInterval { least, most },
         }
     }
 }
@@ -70,7 +76,7 @@ const STRANGER: SharedInterval = SharedInterval { least: 0, most: 0 };
 /// One positive of a ranked list: an item that shares at least level 1 with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Positive {
-    /// The rank, from 1.
+    /// The rank, from 1. No two positives have the same, unless they are tied under [`TiePolicy::Shared`].
     pub rank: usize,
     /// The shared level, 1 … L: the least that it may be.
     pub level: usize,
@@ -262,18 +268,18 @@ impl Ranking {
         let mut counts = vec![0; depth + 1];
         counts[0] = self.counts[0];
         let (mut left_out, mut tie, mut old_tie) = (0, 0, 0);
-        for positive in &self.positives {
-            if !positive.is_decided(level) || known.query < scored {
-                left_out += 1;
-                continue;
+        let is_decided = |positive: &&Positive| positive.is_decided(level) && known.query >= scored;
+        for together in self.positives.chunk_by(|a, b| a.rank == b.rank) {
+            left_out += together.iter().filter(|positive| !is_decided(positive)).count();
+            for positive in together.iter().filter(is_decided) {
+                let rank = positive.rank - left_out;
+                if positive.tie != old_tie {
+                    (tie, old_tie) = (rank, positive.tie);
+                }
+                positives.push(Positive { rank, tie, ..*positive });
+                whole.push(positive.rank);
+                counts[positive.level] += 1;
             }
-            let rank = positive.rank - left_out;
-            if positive.tie != old_tie {
-                (tie, old_tie) = (rank, positive.tie);
-            }
-            positives.push(Positive { rank, tie, ..*positive });
-            whole.push(positive.rank);
-            counts[positive.level] += 1;
         }
         Decided {
             positives: Cow::Owned(positives),
@@ -364,14 +370,46 @@ impl Decided<'_> {
     /// The weighted rank of each of these positives, which are all in ranked order: 1 and the weight of all items above
     /// it. Without weights it is the rank.
     pub(crate) fn weighted_ranks(&self, positives: &[Positive]) -> Vec<f64> {
+        if self.is_unweighted() {
+            return positives.iter().map(|positive| positive.rank as f64).collect();
+        }
         // Strangers weigh 1, so that only the positives above an item can weigh more.
+        let extra = |positive: &Positive| self.weight(positive.level) - 1.0;
         let mut more = 0.0;
-        let rank = |positive: &Positive| {
-            let rank = positive.rank as f64 + more;
-            more += self.weight(positive.level) - 1.0;
-            rank
-        };
-        positives.iter().map(rank).collect()
+        let mut ranks = Vec::with_capacity(positives.len());
+        for together in positives.chunk_by(|a, b| a.rank == b.rank) {
+            let all: f64 = together.iter().map(extra).sum();
+            ranks.extend(together.iter().map(|item| item.rank as f64 + more + (all - extra(item))));
+            more += all;
+        }
+        ranks
+    }
+
+    /// The same where ties of [`TiePolicy::Strict`] have the rank of their first.
+    pub(crate) fn ranks_of_steps(&self, positives: &[Positive]) -> Vec<f64> {
+        let mut ranks = self.weighted_ranks(positives);
+        if self.ranking.ties == TiePolicy::Strict {
+            for group in self.rank_groups(positives) {
+                let first = ranks[group.start];
+                ranks[group].fill(first);
+            }
+        }
+        ranks
+    }
+
+    /// The weighted rank of each positive of a level, 1 … L, in ranked order, with the weight of those above it.
+    pub(crate) fn ranks_at(&self, level: usize) -> Vec<(f64, f64)> {
+        let (positives, weight) = (self.positives(), self.weight(level));
+        let ranks = self.weighted_ranks(positives);
+        let places: Vec<usize> = (0..ranks.len()).filter(|&place| positives[place].level >= level).collect();
+        let mut above = 0.0;
+        let mut found = Vec::with_capacity(places.len());
+        for together in places.chunk_by(|&a, &b| positives[a].rank == positives[b].rank) {
+            let others = weight * (together.len() - 1) as f64;
+            found.extend(together.iter().map(|&place| (ranks[place], above + others)));
+            above += weight * together.len() as f64;
+        }
+        found
     }
 
     /// The positives, with ties ordered by `relevance[level]` as the policy says. Without this, the optimistic and the
@@ -395,15 +433,20 @@ impl Decided<'_> {
         Cow::Owned(positives)
     }
 
-    /// The places of the positives in groups that count with one rank, that of their first: each positive by itself or,
-    /// under [`TiePolicy::Strict`], the positives of equal score together.
+    /// Whether tied items count as above each other, as [`TiePolicy::Shared`] says.
+    pub(crate) fn ties_count(&self) -> bool {
+        self.ranking.ties == TiePolicy::Shared
+    }
+
+    /// The places of the positives in groups that count with one rank in H-AP and AP: each positive by itself or, under
+    /// [`TiePolicy::Strict`] and [`TiePolicy::Shared`], the positives of equal score together.
     pub(crate) fn rank_groups<'a>(
         &self,
         positives: &'a [Positive],
     ) -> impl Iterator<Item = std::ops::Range<usize>> + use<'a> {
-        let strict = self.ranking.ties == TiePolicy::Strict;
+        let together = matches!(self.ranking.ties, TiePolicy::Strict | TiePolicy::Shared);
         let mut start = 0;
-        positives.chunk_by(move |a, b| strict && a.tie == b.tie).map(move |group| {
+        positives.chunk_by(move |a, b| together && a.tie == b.tie).map(move |group| {
             let first = start;
             start += group.len();
             first..start
@@ -490,7 +533,7 @@ impl PartialRanking {
             match ties {
                 TiePolicy::Stable => before[start..end].iter_mut().for_each(|items| *items -= 1),
                 TiePolicy::Strict | TiePolicy::Optimistic => before[end] -= tied.len() as u32,
-                TiePolicy::Pessimistic => before[start] -= tied.len() as u32,
+                TiePolicy::Pessimistic | TiePolicy::Shared => before[start] -= tied.len() as u32,
             }
         }
         let (mut rank, mut tie, mut tied_score) = (0, 0, None);
@@ -504,7 +547,15 @@ impl PartialRanking {
             }
             Positive { rank, level, most, tie }
         });
-        let positives: Vec<Positive> = positives.collect();
+        let mut positives: Vec<Positive> = positives.collect();
+        if ties == TiePolicy::Shared {
+            for tied in positives.chunk_by_mut(|a, b| a.tie == b.tie) {
+                let last = tied[tied.len() - 1].rank;
+                tied.iter_mut().for_each(|positive| (positive.rank, positive.tie) = (last, last));
+                // The most relevant first, so that weighted ranks never fall.
+                tied.reverse();
+            }
+        }
         counts[0] = counted - positives.len();
         Ranking { positives, counts, ties, query_counts: false, known: None }
     }
@@ -557,6 +608,7 @@ mod tests {
         assert_eq!(ranked(TiePolicy::Stable, &items), [(1, 1), (2, 1), (4, 2)]);
         assert_eq!(ranked(TiePolicy::Optimistic, &items), [(1, 1), (2, 2), (3, 1)]);
         assert_eq!(ranked(TiePolicy::Pessimistic, &items), [(1, 1), (3, 1), (4, 2)]);
+        assert_eq!(ranked(TiePolicy::Shared, &items), [(1, 1), (4, 2), (4, 1)]);
     }
 
     #[test]
@@ -564,7 +616,8 @@ mod tests {
         let levels = [1, 0, 2, 0, 1];
         let by_levels = Ranking::from_levels(2, &levels);
         let items = || levels.iter().enumerate().map(|(rank, &level)| (-(rank as f32), level));
-        for ties in [TiePolicy::Stable, TiePolicy::Strict, TiePolicy::Optimistic, TiePolicy::Pessimistic] {
+        use TiePolicy::{Optimistic, Pessimistic, Shared, Stable, Strict};
+        for ties in [Stable, Strict, Optimistic, Pessimistic, Shared] {
             let by_scores = Ranking::from_scores(2, ties, items());
             assert_eq!(by_scores.positives(), by_levels.positives());
             assert_eq!(by_scores.counts(), [2, 2, 1]);

@@ -9,8 +9,8 @@ use akin_core::ranking::TiePolicy;
 use akin_core::relevance::Relevance;
 use proptest::prelude::*;
 
-const POLICIES: [TiePolicy; 4] =
-    [TiePolicy::Stable, TiePolicy::Strict, TiePolicy::Optimistic, TiePolicy::Pessimistic];
+const POLICIES: [TiePolicy; 5] =
+    [TiePolicy::Stable, TiePolicy::Strict, TiePolicy::Optimistic, TiePolicy::Pessimistic, TiePolicy::Shared];
 
 fn scoring(depth: usize, relevance: &Relevance, ties: TiePolicy, count_query: bool) -> Scoring {
     let relevance = match relevance {
@@ -59,9 +59,12 @@ fn h_ap(list: &RankedList, scoring: &Scoring) -> Option<f64> {
     hierarchical_ap(&list.ranking(scoring), &scoring.relevance)
 }
 
-/// HAPPIER's eq. 2: H-rank(k) = rel(k) + Σ_j H(s_j − s_k) min(rel(j), rel(k)), with the ranks of the items as −s.
-fn naive_h_rank(terms: &[ItemTerm], k: usize) -> f64 {
-    let above = terms.iter().filter(|j| j.rank < terms[k].rank);
+/// HAPPIER's eq. 2: H-rank(k) = rel(k) + Σ_j H(s_j − s_k) min(rel(j), rel(k)), with the ranks of the items as −s. H(0) is
+/// 0, and 1 if tied items count.
+fn naive_h_rank(terms: &[ItemTerm], k: usize, ties_count: bool) -> f64 {
+    let is_above =
+        |j: usize| terms[j].rank < terms[k].rank || ties_count && j != k && terms[j].rank == terms[k].rank;
+    let above = (0..terms.len()).filter(|&j| is_above(j)).map(|j| &terms[j]);
     if terms[k].relevance == 0.0 {
         return 0.0;
     }
@@ -110,7 +113,7 @@ proptest! {
         let terms = terms(&list, &scoring);
         for (k, term) in terms.iter().enumerate() {
             prop_assert_eq!(term.relevance, rel[list.levels()[k]]);
-            prop_assert!(close(term.h_rank, naive_h_rank(&terms, k)));
+            prop_assert!(close(term.h_rank, naive_h_rank(&terms, k, ties == TiePolicy::Shared)));
         }
     }
 
@@ -125,6 +128,7 @@ proptest! {
             match ties {
                 TiePolicy::Stable => prop_assert_eq!(rank, k + 1),
                 TiePolicy::Strict => prop_assert_eq!(rank, above + 1),
+                TiePolicy::Shared => prop_assert_eq!(rank, above + tied),
                 _ => prop_assert!((above + 1..=above + tied).contains(&rank)),
             }
         }
@@ -198,7 +202,7 @@ proptest! {
     fn the_ideal_order_has_h_ap_1_and_the_other_goals_keep_ap(
         list in lists(40, 0.3), relevance in relevances(), ties in policies(),
     ) {
-        prop_assume!(ties != TiePolicy::Strict);
+        prop_assume!(!matches!(ties, TiePolicy::Strict | TiePolicy::Shared));
         let scoring = scoring(list.depth(), &relevance, ties, false);
         let reached = |goal| reordered(&list, &order(&list, &scoring, goal));
         if let Some(ideal) = h_ap(&reached(Goal::Ideal), &scoring) {

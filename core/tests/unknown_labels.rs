@@ -240,7 +240,7 @@ fn the_order_of_ties_and_the_rankings_in_blocks_agree_where_labels_are_unknown()
     let (embeddings, labels) = collection(2, 60);
     let labels = cut(&labels, 0.4, 0);
     let stable = report(&embeddings, &labels, TiePolicy::Stable);
-    for ties in [TiePolicy::Strict, TiePolicy::Optimistic, TiePolicy::Pessimistic] {
+    for ties in [TiePolicy::Strict, TiePolicy::Optimistic, TiePolicy::Pessimistic, TiePolicy::Shared] {
         let other = report(&embeddings, &labels, ties);
         for (a, b) in stable.per_query.iter().zip(&other.per_query) {
             assert_eq!((&a.overall, &a.levels), (&b.overall, &b.levels), "no two scores are equal");

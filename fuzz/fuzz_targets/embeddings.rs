@@ -2,17 +2,20 @@
 
 #![no_main]
 
-use std::io::Write;
+use std::fs;
+use std::sync::LazyLock;
 
 use akin_core::embeddings::Rows;
 use akin_formats::embedding_file::{Choice, EmbeddingFile};
 use akin_fuzz::patched;
 use libfuzzer_sys::fuzz_target;
+use tempfile::TempDir;
 
-const FILES: [&[u8]; 6] = [
+const FILES: [&[u8]; 7] = [
     include_bytes!("../../native-trainer/formats/tests/files/pyarrow-list.parquet"),
     include_bytes!("../../native-trainer/formats/tests/files/pyarrow-bool.parquet"),
     include_bytes!("../../native-trainer/formats/tests/files/pyarrow-split.parquet"),
+    include_bytes!("../../native-trainer/formats/tests/files/pandas-wide.parquet"),
     include_bytes!("../../native-trainer/formats/tests/files/int8.npz"),
     include_bytes!("../../native-trainer/formats/tests/files/deflated.npz"),
     include_bytes!("../../native-trainer/formats/tests/files/int8.safetensors"),
@@ -24,10 +27,12 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn read(bytes: &[u8]) {
-    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    file.write_all(bytes).expect("space for it");
+    // One path, so that a note about an encoding is printed once.
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
+    let path = FOLDER.path().join("embeddings");
+    fs::write(&path, bytes).expect("space for it");
     for packed in [false, true] {
-        let Ok(embeddings) = EmbeddingFile::open(file.path(), &Choice { name: None, packed }) else { continue };
+        let Ok(embeddings) = EmbeddingFile::open(&path, &Choice { name: None, packed }) else { continue };
         assert!(embeddings.len() * embeddings.dimension() <= (1 << 20).max(256 * bytes.len()));
         let mut rows = vec![0.0; embeddings.len() * embeddings.dimension()];
         let _ = embeddings.read(0, &mut rows);

@@ -666,6 +666,8 @@ fn metrics_and_losses_are_listed_with_their_sources() {
     }
     let json: serde_json::Value = serde_json::from_str(&akin(["list", "metrics", "--json"]).stdout).unwrap();
     assert_eq!(json[0]["metric"], "h_ap");
+    let recall = json.as_array().unwrap().iter().find(|entry| entry["metric"] == "recall@k").unwrap();
+    assert!(recall["elsewhere"].as_str().unwrap().contains("true_recall@k"), "{recall}");
     let losses: serde_json::Value = serde_json::from_str(&akin(["list", "losses", "--json"]).stdout).unwrap();
     let happier = losses.as_array().unwrap().iter().find(|entry| entry["name"] == "happier").unwrap();
     assert_eq!((&happier["family"], &happier["sources"][0]), (&"hierarchical".into(), &"ramzi2022".into()));
@@ -694,6 +696,32 @@ fn a_query_leaves_its_own_group_out_of_its_ranking() {
     assert!(empty.stderr.contains("row 4: the group `burst` is empty"), "{}", empty.stderr);
 }
 
+#[test]
+fn classes_are_scored_by_themselves_and_averaged() {
+    let labels = b"kind,variety\nApple,Gala\nApple,Gala\nPear,Gala\nApple,Gala\nPear,Gala\n";
+    let files: [(&str, &[u8]); 1] = [("q.csv", labels)];
+    let more = ["--qualify", "--metrics", "ap,h_ap", "--by-class", "variety"];
+    let text = eval(&files, &more);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    let rows =
+        text.stdout.lines().skip_while(|line| !line.starts_with("variety  ") || !line.contains("H-AP"));
+    let rows: Vec<&str> = rows.take(4).collect();
+    assert!(rows[1].starts_with("macro average"), "{}", text.stdout);
+    // Two classes of one name need their paths.
+    let is_pear = |row: &str| {
+        row.strip_prefix("Pear > Gala").is_some_and(|row| row.split_whitespace().next() == Some("2"))
+    };
+    assert!(rows[2..].iter().any(|row| is_pear(row)), "{}", text.stdout);
+    let json: serde_json::Value =
+        serde_json::from_str(&eval(&files, &[&more[..], &["--json"]].concat()).stdout).unwrap();
+    let by_class = &json["by_class"];
+    let ap = |scores: &serde_json::Value| scores["ap"].as_f64().unwrap();
+    let [worst, best] = [0, 1].map(|place| ap(&by_class["classes"][place]));
+    assert!(worst < best && (ap(&by_class["macro_average"]) - (worst + best) / 2.0).abs() < 1e-12);
+    let wrong = eval(&files, &["--by-class", "varieties"]);
+    assert!(wrong.stderr.contains("did you mean `variety`?"), "{}", wrong.stderr);
+}
+
 /// A file that another program wrote.
 fn of_peers(name: &str) -> String {
     format!("{}/formats/tests/files/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -713,6 +741,8 @@ fn one_file_with_embeddings_and_labels_gives_the_report_of_two() {
         "pandas.parquet",
         "polars.parquet",
         "duckdb-array.parquet",
+        "pandas-wide.parquet",
+        "utf16.tsv",
         "semicolons.csv",
         "tabs.tsv",
         "duckdb.jsonl",

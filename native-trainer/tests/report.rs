@@ -93,9 +93,18 @@ fn runs_on_different_levels_stand_side_by_side() {
     let other = "data={kind='csv',path='other.csv',levels=['family','class']}";
     let metrics = ["--set", "eval.metrics=['ap']", "--set", "run.best_by='ap'"];
     at.akin(&[&["train", "c.toml", "--out", "other", "--set", other], &metrics[..]].concat()).expect_code(0);
-    at.akin(&["report", "other", "first", "--bootstrap", "0"]).expect_code(0);
+    let report = ["report", "other", "first", "--bootstrap", "0", "--by-class"];
+    at.akin(&[&report[..], &["group"]].concat()).expect_code(1).expect_stderr("the levels are family, class");
+    at.akin(&[&report[..], &["class"]].concat()).expect_code(0);
     let html = at.read("report.html");
-    for part in ["<h3>family</h3>", "<h3>group</h3>", "<h3>class</h3>", "<th scope=\"col\">H-AP"] {
+    for part in [
+        "<h3>family</h3>",
+        "<h3>group</h3>",
+        "<h3>class</h3>",
+        "hierarchical average precision: ",
+        ">H-AP</th>",
+        ">macro average</th>",
+    ] {
         assert!(html.contains(part), "no {part:?}");
     }
     assert!(html.contains("<figure id=\"run-1-best\">"), "a sheet does not need H-AP among the metrics");

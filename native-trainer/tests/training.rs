@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use akin_core::embeddings::Rows;
+use akin_formats::embedding_file::{Choice, EmbeddingFile};
 use serde_json::Value;
 use workplace::{Answer, Workplace, tiny};
 
@@ -930,7 +932,7 @@ fn a_fault_of_the_system_is_not_taken_for_a_damaged_picture() {
     // A picture that is damaged is not called skipped where none may be.
     at.write("damaged.png", "no picture");
     let answer = at.akin(&["embed", "run", "damaged.png", "--out", "e.npy"]).expect_code(1);
-    let answer = answer.expect_stderr("no image is skipped here");
+    let answer = answer.expect_stderr("leave it out with `--skip`");
     assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
 
     // The training needs some files besides pictures; with one of these limits it gets no further than these.
@@ -1112,7 +1114,7 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
 }
 
 #[test]
-fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped() {
+fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped_unasked() {
     let at = Workplace::new();
     at.akin(&["train", "tiny.toml", "--out", "run", "--set", "run.steps=1"]).expect_code(0);
     let embed = |out: &str| at.akin(&["embed", "run", "data/images", "--out", out]);
@@ -1130,9 +1132,25 @@ fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped() {
     assert_eq!((at.read("f.csv").as_str(), at.path("f.npy").exists()), ("mine", false));
 
     at.write(paths[7], "no picture");
-    let answer = embed("g.npy").expect_code(1).expect_stderr(paths[7]).expect_stderr("no image is skipped");
+    let answer =
+        embed("g.npy").expect_code(1).expect_stderr(paths[7]).expect_stderr("leave it out with `--skip`");
     assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
     assert!(!at.path("g.npy").exists() && !at.path("g.csv").exists());
+
+    let skip = ["embed", "run", "data/images", "--out", "g.parquet", "--skip"];
+    let answer = at.akin(&skip).expect_code(0).expect_stderr("Embedded 47 images into g.parquet");
+    answer
+        .expect_stderr(&format!("skipped {}", paths[7]))
+        .expect_stderr("Skipped 1 image that cannot be read");
+    let file = EmbeddingFile::open(&at.path("g.parquet"), &Choice::default()).unwrap();
+    let mut read = Vec::new();
+    let add = |_: u64, cells: &[&str]| {
+        read.push(cells[0].to_owned());
+        Ok(())
+    };
+    file.table().unwrap().read(&[("path", "…")], add).unwrap();
+    let readable = paths.iter().filter(|path| **path != paths[7]);
+    assert!(file.len() == 47 && read.iter().eq(readable), "{read:?}");
 }
 
 #[cfg(target_os = "linux")]

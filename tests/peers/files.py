@@ -5,7 +5,8 @@
 
 `write` makes the files that native-trainer/formats/tests/peers.rs reads: 20 items of 8 numbers, with the labels `kind` and
 `variety` where a format has columns. The numbers are multiples of 1/8 between -2 and 2, which every float type holds
-exactly. `read` reads files with numpy, safetensors, pyarrow and pandas, and prints their shape, type and sum.
+exactly. `read` reads files with numpy, safetensors and pandas, and Parquet also with pyarrow, polars and DuckDB; it prints their
+shape, type and sum.
 """
 
 import json
@@ -123,9 +124,20 @@ def write(folder):
     polars_frame.write_parquet(folder / "polars.parquet")
     polars_frame.write_ndjson(folder / "polars.jsonl")
 
+    # A column for each number: an array as it is, and names with the number.
+    frame = pandas.DataFrame(EMBEDDINGS)
+    frame.columns = frame.columns.astype(str)
+    frame.assign(**labels).to_parquet(folder / "pandas-wide.parquet", index=False)
+    doubles = polars.DataFrame(EMBEDDINGS.astype(np.float64), schema=[f"embedding_{c}" for c in range(COLUMNS)])
+    doubles.with_columns(kind=polars.Series(KINDS), variety=polars.Series(VARIETIES)).write_parquet(
+        folder / "polars-wide.parquet"
+    )
+
     wide = pandas.DataFrame(EMBEDDINGS, columns=[f"e{column}" for column in range(COLUMNS)]).assign(**labels)
     wide.to_csv(folder / "semicolons.csv", index=False, sep=";", encoding="utf-8-sig")
     wide.to_csv(folder / "tabs.tsv", index=False, sep="\t")
+    # As a spreadsheet writes Unicode text.
+    wide.to_csv(folder / "utf16.tsv", index=False, sep="\t", encoding="utf-16")
     pandas.DataFrame(EMBEDDINGS).assign(**labels).to_csv(folder / "index.csv")
     pandas.DataFrame({"embedding": lists, **labels}).to_csv(folder / "lists.csv", index=False)
     pandas.DataFrame({"embedding": lists, **labels}).to_json(folder / "pandas.jsonl", orient="records", lines=True)
@@ -150,7 +162,13 @@ def read(file):
         case ".safetensors":
             array = safetensors.numpy.load_file(file)["embeddings"]
         case ".parquet":
-            array = np.array(pyarrow.parquet.read_table(file)["embedding"].to_pylist())
+            array = np.stack(pandas.read_parquet(file)["embedding"].to_numpy())
+            others = [
+                pyarrow.parquet.read_table(file)["embedding"].to_pylist(),
+                polars.read_parquet(file)["embedding"].to_list(),
+                [row for (row,) in duckdb.sql(f"SELECT embedding FROM '{file}'").fetchall()],
+            ]
+            assert all((array == np.array(other, dtype=np.float32)).all() for other in others)
         case ".jsonl":
             lines = [json.loads(line) for line in file.read_text().splitlines()]
             array = np.array([line["embedding"] for line in lines], dtype=np.float32)

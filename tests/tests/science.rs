@@ -149,8 +149,10 @@ fn expected(case: &Case) -> Value {
 #[test]
 fn the_scores_that_the_browser_is_tested_against_are_those_of_core() {
     let mut numbers = Numbers(9);
-    let random = (0..RANDOM_RANKINGS).map(|_| random(&mut numbers));
-    let cases: Vec<Case> = presets().into_iter().chain(random).collect();
+    let mut some = |count: usize| (0..count).map(|_| random(&mut numbers)).collect::<Vec<Case>>();
+    let (ordered, tied) = (some(RANDOM_RANKINGS), some(RANDOM_RANKINGS / 5));
+    let shared = tied.into_iter().map(|case| Case { ties: TiePolicy::Shared, ..case });
+    let cases: Vec<Case> = presets().into_iter().chain(ordered).chain(shared).collect();
     let lines: Vec<String> = cases.iter().map(|case| expected(case).to_string()).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
 

@@ -46,6 +46,7 @@
 //! item of the gallery 4 bytes for its place, 4 · L for its classes and, for cosine and the Poincaré ball, 8 for its
 //! length.
 
+mod by_class;
 mod decomposability;
 mod dyml;
 mod gap_bounds;
@@ -70,6 +71,7 @@ use crate::statistics::Bootstrap;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
+pub use by_class::{ByClass, ClassReport};
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
 pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
 pub use gap_bounds::{BatchCounts, calibrated_gap_bound, gap_bound};

@@ -294,8 +294,8 @@ mod tests {
     }
 
     fn ties() -> impl Strategy<Value = TiePolicy> {
-        use TiePolicy::{Optimistic, Pessimistic, Stable, Strict};
-        prop_oneof![Just(Stable), Just(Strict), Just(Optimistic), Just(Pessimistic)]
+        use TiePolicy::{Optimistic, Pessimistic, Shared, Stable, Strict};
+        prop_oneof![Just(Stable), Just(Strict), Just(Optimistic), Just(Pessimistic), Just(Shared)]
     }
 
     #[derive(Clone, Copy, Debug)]

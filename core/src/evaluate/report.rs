@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig, MeanHyperbolicity};
+use super::{ByClass, CheckedEvaluation, DecomposabilityGap, EvaluationConfig, MeanHyperbolicity};
 use crate::metrics::{Bounds, Metric, bounds};
 use crate::ranking::{KnownLabels, Ranking};
 use crate::statistics::{bootstrap_interval, mean};
@@ -176,6 +176,10 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub hyperbolicity: Option<MeanHyperbolicity>,
+    /// The scores by class at one level, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub by_class: Option<ByClass>,
     /// The scores of each query, in the order of the queries. May be left out of a stored report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(skip))]
@@ -257,6 +261,11 @@ impl Means {
         self.scores.get(metric)
     }
 
+    /// Means without intervals.
+    pub(super) fn plain(queries: usize, scores: Scores) -> Self {
+        Self { queries, fewer: BTreeMap::new(), scores, interval: BTreeMap::new(), open: None }
+    }
+
     /// The means over rows of scores at a level, 1 … L, or over all levels for level 0.
     fn new(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
         let is_known = |row: &QueryScores| row.open.get(level).is_none_or(|open| open.known);
@@ -315,6 +324,7 @@ impl Report {
             levels: (1..).zip(levels).map(level_report).collect(),
             decomposability_gap: None,
             hyperbolicity: None,
+            by_class: None,
             per_query: rows,
         }
     }

@@ -30,7 +30,8 @@ pub enum Goal {
 /// first is positive. Every order becomes the best, or the worst, by such exchanges.
 ///
 /// The new list has no ties: tied items count in the order of the policy, and under
-/// [`TiePolicy::Strict`](crate::ranking::TiePolicy::Strict), which has none, in the optimistic order. O(N log N).
+/// [`TiePolicy::Strict`](crate::ranking::TiePolicy::Strict) and [`TiePolicy::Shared`](crate::ranking::TiePolicy::Shared),
+/// which have none, in the optimistic order. O(N log N).
 ///
 /// # Panics
 ///

@@ -140,14 +140,14 @@ impl RankedList {
     }
 
     /// The places of the items in the order in which the tie policy ranks them for H-AP. Under
-    /// [`TiePolicy::Strict`], which gives tied items no order, the optimistic order.
+    /// [`TiePolicy::Strict`] and [`TiePolicy::Shared`], which give tied items no order, the optimistic order.
     pub(super) fn ranked_places(&self, scoring: &Scoring, rel: &[f64]) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.levels.len()).collect();
         let rel_of = |place: usize| rel[self.levels[place]];
         for tied in places.chunk_by_mut(|&a, &b| self.groups[a] == self.groups[b]) {
             match scoring.ties {
                 TiePolicy::Stable => {}
-                TiePolicy::Strict | TiePolicy::Optimistic => {
+                TiePolicy::Strict | TiePolicy::Optimistic | TiePolicy::Shared => {
                     sort_by_decreasing(tied, &rel_of);
                 }
                 TiePolicy::Pessimistic => sort_by_decreasing(tied, &|place| -rel_of(place)),

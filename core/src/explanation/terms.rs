@@ -6,11 +6,12 @@ use crate::relevance::Relevance;
 /// One item's term of H-AP (HAPPIER, eq. 2–3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ItemTerm {
-    /// The rank, from 1. Under [`TiePolicy::Strict`] tied items have one rank, that of the first.
+    /// The rank, from 1. Tied items have one rank under [`TiePolicy::Strict`], that of the first, and under
+    /// [`TiePolicy::Shared`], that of the last.
     pub rank: usize,
     /// rel, at least 0.
     pub relevance: f64,
-    /// H-rank = rel + Σ min(rel(j), rel) over the items j above. 0 for an item of relevance 0.
+    /// H-rank = rel + Σ min(rel(j), rel) over the items j above, which [`TiePolicy::Shared`] counts tied items among. 0 for an item of relevance 0.
     pub h_rank: f64,
     /// H-rank / rank / Σ rel, the item's share of H-AP. In \[0, 1\]; 0 when every item has relevance 0.
     pub contribution: f64,
@@ -35,22 +36,30 @@ pub fn terms(list: &RankedList, scoring: &Scoring) -> Vec<ItemTerm> {
     let rel = list.relevance_by_level(scoring);
     let (levels, groups) = (list.levels(), list.tie_groups());
     let total: f64 = levels.iter().map(|&level| rel[level]).sum();
-    let strict = scoring.ties == TiePolicy::Strict;
+    let ties_count = scoring.ties == TiePolicy::Shared;
+    let one_rank = ties_count || scoring.ties == TiePolicy::Strict;
     let mut above = vec![0.0; rel.len()];
     let mut terms = vec![ItemTerm { rank: 0, relevance: 0.0, h_rank: 0.0, contribution: 0.0 }; levels.len()];
     let mut rank = 1;
     let places = list.ranked_places(scoring, &rel);
-    for together in places.chunk_by(|&a, &b| strict && groups[a] == groups[b]) {
+    for together in places.chunk_by(|&a, &b| one_rank && groups[a] == groups[b]) {
+        let add = |above: &mut [f64]| together.iter().for_each(|&place| above[levels[place]] += 1.0);
+        if ties_count {
+            rank += together.len() - 1;
+            add(&mut above);
+        }
         for &place in together {
             let relevance = rel[levels[place]];
-            let h_rank = relevance + sum_of_minima(&above, &rel, relevance);
+            let own = if ties_count { 0.0 } else { relevance };
+            let h_rank = own + sum_of_minima(&above, &rel, relevance);
             let contribution = if total > 0.0 { h_rank / rank as f64 / total } else { 0.0 };
             terms[place] = ItemTerm { rank, relevance, h_rank, contribution };
         }
-        for &place in together {
-            above[levels[place]] += 1.0;
+        if !ties_count {
+            rank += together.len() - 1;
+            add(&mut above);
         }
-        rank += together.len();
+        rank += 1;
     }
     terms
 }

@@ -38,7 +38,7 @@ pub fn asi(ranking: &Ranking) -> Option<f64> {
         // An item adds to the intersection when the other list is ahead at its level.
         common += usize::from(ideal[level] < found[level]);
         ideal[level] += 1;
-        if let Some(k) = positives.next_if(|k| k.rank == n) {
+        while let Some(k) = positives.next_if(|k| k.rank == n) {
             common += usize::from(found[k.level] < ideal[k.level]);
             found[k.level] += 1;
         }

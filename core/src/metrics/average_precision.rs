@@ -38,17 +38,19 @@ pub(super) const TRAPEZOID_AP: MetricEntry = MetricEntry {
 ///
 /// over the R positives k: the items that share level l or a finer one with the query. In (0, 1]; `None` without
 /// positives at the level. Ties: in the order of the ranking's policy; under
-/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other.
+/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other. Under
+/// [`Shared`](crate::ranking::TiePolicy::Shared) they do, and AP is scikit-learn's `average_precision_score`.
 pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
     let decided = ranking.decided(level);
     let positives = decided.positives();
-    let ranks = decided.weighted_ranks(positives);
+    let (ranks, weight) = (decided.ranks_of_steps(positives), decided.weight(level));
     let (mut above, mut sum) = (0.0, 0.0);
     for group in decided.rank_groups(positives) {
-        let rank = ranks[group.start];
-        let here = positives[group].iter().filter(|positive| positive.level >= level).count() as f64;
-        let here = here * decided.weight(level);
-        sum += here * (above + 1.0) / rank;
+        let mut found = group.filter(|&place| positives[place].level >= level);
+        let Some(first) = found.next() else { continue };
+        let here = (1 + found.count()) as f64 * weight;
+        let others = if decided.ties_count() { here - weight } else { 0.0 };
+        sum += here * (above + others + 1.0) / ranks[first];
         above += here;
     }
     (above > 0.0).then(|| sum / above)
@@ -68,12 +70,10 @@ pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option
 
 /// [`average_precision_at`] of the items whose weighted rank is at most `last`.
 pub(super) fn of_first(decided: &Decided<'_>, level: usize, last: f64) -> Option<f64> {
-    let (positives, weight) = (decided.positives(), decided.weight(level));
-    let early = positives.iter().zip(decided.weighted_ranks(positives));
-    let early = early.filter(|(positive, _)| positive.level >= level).take_while(|(_, rank)| *rank <= last);
+    let (ranks, weight) = (decided.ranks_at(level), decided.weight(level));
+    let early = ranks.iter().take_while(|(rank, _)| *rank <= last);
     // Not `sum`: the sum of no f64 is −0.
-    let (_, sum) = early
-        .fold((0.0, 0.0), |(above, sum), (_, rank)| (above + weight, sum + weight * (above + 1.0) / rank));
+    let sum = early.fold(0.0, |sum, (rank, above)| sum + weight * (above + 1.0) / rank);
     let all = decided.mass_at(level);
     (all > 0.0).then(|| sum / all)
 }
@@ -90,14 +90,12 @@ pub(super) fn of_first(decided: &Decided<'_>, level: usize, last: f64) -> Option
 /// positives at the level. Ties: in the order of the ranking's policy.
 pub fn trapezoid_average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
     let decided = ranking.decided(level);
-    let (positives, weight) = (decided.positives(), decided.weight(level));
-    let (mut above, mut sum) = (0.0, 0.0);
-    for (positive, rank) in positives.iter().zip(decided.weighted_ranks(positives)) {
-        if positive.level >= level {
-            let before = if positive.rank == 1 { 1.0 } else { above / (rank - 1.0) };
-            sum += weight * (before + (above + 1.0) / rank) / 2.0;
-            above += weight;
-        }
+    let (ranks, weight) = (decided.ranks_at(level), decided.weight(level));
+    let (mut all, mut sum) = (0.0, 0.0);
+    for (rank, above) in ranks {
+        let before = if rank == 1.0 { 1.0 } else { above / (rank - 1.0) };
+        sum += weight * (before + (above + 1.0) / rank) / 2.0;
+        all += weight;
     }
-    (above > 0.0).then(|| sum / above)
+    (all > 0.0).then(|| sum / all)
 }

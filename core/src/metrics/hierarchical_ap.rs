@@ -1,5 +1,5 @@
 use super::{Compute, MetricEntry, Unit};
-use crate::ranking::Ranking;
+use crate::ranking::{Positive, Ranking};
 use crate::relevance::CheckedRelevance;
 
 /// The metric `h_ap`.
@@ -51,7 +51,8 @@ pub(super) const H_RECALL: MetricEntry = MetricEntry {
 /// (0, 1]; `None` when every ranked item has relevance 0.
 ///
 /// Ties: in the order of the ranking's policy, by relevance instead of level; under
-/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other. O(P·L) for P positives.
+/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other, under
+/// [`Shared`](crate::ranking::TiePolicy::Shared) they do. O(P·L) for P positives.
 ///
 /// # Panics
 ///
@@ -69,16 +70,24 @@ pub fn hierarchical_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Optio
     let mut above = vec![0.0; rel.len()];
     let mut sum = 0.0;
     let positives = decided.ties_by_relevance(&rel);
-    let ranks = decided.weighted_ranks(&positives);
+    let ranks = decided.ranks_of_steps(&positives);
+    let add = |above: &mut [f64], group: &[Positive]| {
+        group.iter().for_each(|k| above[k.level] += decided.weight(k.level));
+    };
     for group in decided.rank_groups(&positives) {
-        let rank = ranks[group.start];
-        for k in &positives[group.clone()] {
-            let shared: f64 =
-                above.iter().zip(&rel).map(|(count, &rel_j)| count * rel_j.min(rel[k.level])).sum();
-            sum += decided.weight(k.level) * (rel[k.level] + shared) / rank;
+        let ties_count = decided.ties_count() && group.len() > 1;
+        if ties_count {
+            add(&mut above, &positives[group.clone()]);
         }
-        for k in &positives[group] {
-            above[k.level] += decided.weight(k.level);
+        for (k, rank) in positives[group.clone()].iter().zip(&ranks[group.clone()]) {
+            let (rel_k, weight) = (rel[k.level], decided.weight(k.level));
+            let shared: f64 = above.iter().zip(&rel).map(|(count, &rel_j)| count * rel_j.min(rel_k)).sum();
+            // An item is among those above that count its tie, and it counts 1 in its own H-rank.
+            let own = if ties_count { 1.0 - weight } else { 1.0 };
+            sum += weight * (own * rel_k + shared) / rank;
+        }
+        if !ties_count {
+            add(&mut above, &positives[group]);
         }
     }
     Some((sum / total).min(1.0)) // min: only rounding exceeds 1.
@@ -105,23 +114,27 @@ pub struct CurvePoint {
 /// at every rank r of an item with a relevance above 0. At other ranks recall does not change and H-P is undefined. The
 /// area Σ_r H-P@r · (H-R@r − H-R@(r−1)) is H-AP. Empty when every ranked item has relevance 0.
 ///
-/// Ties: in the order of the ranking's policy, by relevance instead of level.
+/// Ties: in the order of the ranking's policy, by relevance instead of level. Under
+/// [`Shared`](crate::ranking::TiePolicy::Shared) tied items have one rank, and each has a point there.
 pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -> Vec<CurvePoint> {
     let decided = ranking.decided(0);
     let rel = relevance.by_mass(&decided.class_sizes());
     let total: f64 = rel.iter().zip(decided.counts()).map(|(rel, &count)| rel * count as f64).sum();
-    let mut found = vec![0.0; rel.len()];
+    let (mut found, mut passed) = (vec![0.0; rel.len()], vec![0.0; rel.len()]);
+    let sum = |counts: &[f64], value: &dyn Fn(f64) -> f64| -> f64 {
+        counts.iter().zip(&rel).map(|(count, &rel_j)| count * value(rel_j)).sum()
+    };
     let mut curve = Vec::new();
-    for r in decided.ties_by_relevance(&rel).iter().filter(|positive| rel[positive.level] > 0.0) {
-        found[r.level] += 1.0;
-        let sum_found = |value: &dyn Fn(f64) -> f64| -> f64 {
-            found.iter().zip(&rel).map(|(count, &rel_j)| count * value(rel_j)).sum()
-        };
-        curve.push(CurvePoint {
-            rank: r.rank,
-            recall: sum_found(&|rel_j| rel_j) / total,
-            precision: sum_found(&|rel_j| rel_j.min(rel[r.level])) / (r.rank as f64 * rel[r.level]),
-        });
+    for together in decided.ties_by_relevance(&rel).chunk_by(|a, b| a.rank == b.rank) {
+        together.iter().for_each(|r| found[r.level] += 1.0);
+        for r in together.iter().filter(|r| rel[r.level] > 0.0) {
+            passed[r.level] += 1.0;
+            curve.push(CurvePoint {
+                rank: r.rank,
+                recall: sum(&passed, &|rel_j| rel_j) / total,
+                precision: sum(&found, &|rel_j| rel_j.min(rel[r.level])) / (r.rank as f64 * rel[r.level]),
+            });
+        }
     }
     curve
 }
@@ -151,7 +164,8 @@ pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Op
 /// relevance goes to 0: the share of items with a relevance above 0 among the first k.
 ///
 /// In \[0, 1\]; `None` when every ranked item has relevance 0. Ties: as in the curve. A better order can lower it: a
-/// more relevant item at rank k raises the divisor.
+/// more relevant item at rank k raises the divisor. Where several have rank k, as
+/// [`Shared`](crate::ranking::TiePolicy::Shared) allows, the least relevant of them is item k.
 pub fn h_precision(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
     let decided = ranking.decided(0);
     let rel = relevance.by_mass(&decided.class_sizes());

@@ -140,7 +140,10 @@ fn curve(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<Vec
     let mut ideal = decided.ideal_levels();
     let (mut sum, mut best) = (0, 0);
     let hp = |rank| {
-        sum += offset + positives.next_if(|positive| positive.rank == rank).map_or(0, |k| k.level);
+        sum += offset;
+        while let Some(k) = positives.next_if(|positive| positive.rank == rank) {
+            sum += k.level;
+        }
         best += offset + ideal.next().unwrap_or(0);
         sum as f64 / best as f64
     };

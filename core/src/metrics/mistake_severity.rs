@@ -22,16 +22,21 @@ pub(super) const MISTAKE_SEVERITY: MetricEntry = MetricEntry {
 /// ```
 ///
 /// From 0 to L; smaller is better. 1 is a sibling, L a stranger, and 0 means that no item of the list is wrong. `None`
-/// without positives. Ties: in the order of the ranking's policy.
+/// without positives. Ties: in the order of the ranking's policy. Under
+/// [`Shared`](crate::ranking::TiePolicy::Shared) several wrong items may be the first; the least relevant of them counts.
 pub fn mistake_severity(ranking: &Ranking) -> Option<f64> {
     let ranking = ranking.decided(0);
     let depth = ranking.depth();
     let positives = ranking.positives();
-    let right = (1..).zip(positives).take_while(|&(rank, k)| k.rank == rank && k.level == depth).count();
-    let level = match positives.get(right) {
-        Some(next) if next.rank == right + 1 => next.level,
-        None if right == ranking.len() => depth,
-        _ => 0,
-    };
-    (!positives.is_empty()).then(|| (depth - level) as f64)
+    let mut right = 0;
+    for together in positives.chunk_by(|a, b| a.rank == b.rank) {
+        right += together.len();
+        // Strangers are above these items or tied with them.
+        let level = if together[0].rank > right { Some(0) } else { together.iter().map(|k| k.level).min() };
+        if let Some(level) = level.filter(|&level| level < depth) {
+            return Some((depth - level) as f64);
+        }
+    }
+    let level = if right == ranking.len() { depth } else { 0 };
+    (right > 0).then(|| (depth - level) as f64)
 }

@@ -51,6 +51,7 @@
 mod asi;
 mod average_precision;
 mod bounds;
+mod elsewhere;
 mod hierarchical_ap;
 mod hierarchical_precision;
 mod map_at_r;

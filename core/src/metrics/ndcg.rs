@@ -132,8 +132,9 @@ pub fn mean_ndcg(ranking: &Ranking, k: usize) -> Option<f64> {
     let k = k.min(decided.len());
     for rank in 1..=k {
         let discount = (rank.max(3) as f64 - 1.0).log2();
-        let level = positives.next_if(|positive| positive.rank == rank).map_or(0, |positive| positive.level);
-        dcg += level as f64 / discount;
+        while let Some(positive) = positives.next_if(|positive| positive.rank == rank) {
+            dcg += positive.level as f64 / discount;
+        }
         best += ideal.next().unwrap_or(0) as f64 / discount;
         sum += dcg / best;
     }

@@ -449,7 +449,10 @@ impl<F: Write> Write for Tracked<'_, F> {
 /// fails or the disk is full, the previous version stays and that file is removed. If the process is killed, it stays
 /// until the next one writes to `path`. A `path` that is not a regular file, such as a pipe or `/dev/stdout`, is
 /// written to directly.
-pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub fn write_atomic(
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> Result<()> {
     check_folder_of(path)?;
     let kept = if path.is_file() { "; the previous version is unchanged" } else { "" };
     replace(path, write)
@@ -534,7 +537,7 @@ fn check_folder_of(path: &Path) -> Result<()> {
     ))
 }
 
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn replace(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
         let mut file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
         write(&mut file)?;
@@ -675,8 +678,9 @@ mod tests {
         assert!(hint.unwrap().contains("unchanged"));
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "the temporary file is removed");
-        let full =
-            |_: &mut dyn Write| Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+        let full = |_: &mut (dyn Write + Send)| {
+            Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"))
+        };
         let error = write_atomic(&directory.path().join("new"), full).unwrap_err();
         assert!(!crate::problem::parts(&error).1.unwrap().contains("previous"), "there was none");
         let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();

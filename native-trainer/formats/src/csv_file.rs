@@ -2,11 +2,12 @@
 //! a mark of the byte order before it does not count.
 
 use std::collections::BTreeSet;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::text_file::TextFile;
+use akin_base::files::InputFile;
 use akin_base::problem::{Advise, did_you_mean, listed, problem};
 use akin_base::quantities::counted;
 use akin_base::terminal;
@@ -69,21 +70,18 @@ impl CsvFile {
                 "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
             ));
         }
-        let text =
-            TextFile::open(file).advise(|| format!("{} cannot be read", file.display()), "check the path")?;
-        if let Some(encoding) = text.encoding {
-            say_encoding(file, encoding);
-        }
-        Self::from_reader(file, Box::new(text))
+        let bytes = InputFile::open(file)
+            .advise(|| format!("{} cannot be read", file.display()), "check the path")?;
+        Self::from_file(file, bytes)
     }
 
-    /// Reads the header of a file that is open. Messages call it `file`.
+    /// Reads the header of a file that is open, in any encoding that [`TextFile`] reads. Messages call it `file`.
     ///
     /// # Errors
     ///
-    /// An empty file; a header that is not UTF-8, or cannot be read.
-    pub fn from_reader(file: &Path, mut bytes: Box<dyn Read>) -> Result<Self> {
-        let mut first = Vec::new();
+    /// An empty file; a header that cannot be read.
+    pub fn from_file(file: &Path, bytes: impl Read + Seek + 'static) -> Result<Self> {
+        let (mut bytes, mut first) = (decoded(file, bytes)?, Vec::new());
         let cannot = || format!("{} cannot be read", file.display());
         bytes.by_ref().take(FIRST as u64).read_to_end(&mut first).advise(cannot, "check the file")?;
         let separator = separator(&first);
@@ -178,6 +176,16 @@ impl CsvFile {
     pub fn digest(self) -> [u8; 32] {
         self.reader.into_inner().digest.finalize().into()
     }
+}
+
+/// The text of a file in UTF-8. Says it if the file is not.
+pub(crate) fn decoded(file: &Path, bytes: impl Read + Seek + 'static) -> Result<TextFile> {
+    let text =
+        TextFile::new(bytes).advise(|| format!("{} cannot be read", file.display()), "check the file")?;
+    if let Some(encoding) = text.encoding {
+        say_encoding(file, encoding);
+    }
+    Ok(text)
 }
 
 /// Says once how a file that is not UTF-8 is read.

@@ -6,6 +6,7 @@
 //! | `.npz` | a matrix of an archive; compressed ones are unpacked into a temporary file | by position |
 //! | `.safetensors` | a tensor [N, d] | by position |
 //! | Parquet | a column of lists of one length, or of bytes of a fixed length | by position |
+//! | Parquet | a column for each number, as pandas writes an array | into memory |
 //! | CSV, TSV, text | a column for each number, a column of lists, or nothing but numbers | into memory |
 //! | JSON lines | a field with a list, or nothing but lists | into memory |
 //!
@@ -18,6 +19,7 @@
 //! scale = step and offset = start + 128 · step. Without them a number stands for itself: one scale for all, as usearch has
 //! it, changes no ranking but that of the Poincaré distance.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use akin_base::problem::{a_few, did_you_mean, problem};
@@ -122,9 +124,7 @@ impl EmbeddingFile {
                 }
                 Format::Npz => npz::open(&source, choice)?,
                 Format::Safetensors => safetensors_file::open(&source, choice)?,
-                Format::Parquet => {
-                    Box::new(ParquetFile::new(&source.name(), source.again()?)?.lists(choice)?)
-                }
+                Format::Parquet => ParquetFile::new(&source.name(), source.again()?)?.embeddings(choice)?,
                 Format::Text => Box::new(text_matrix::read_text(source.again()?, choice)?),
                 Format::JsonLines => Box::new(text_matrix::read_json_lines(source.again()?, choice)?),
             })
@@ -199,6 +199,21 @@ fn no_choice(choice: &Choice) -> Result<()> {
             "remove the option",
         )),
     }
+}
+
+/// Columns beside each other whose names are a text and then 0, 1, 2, … or 1, 2, 3, …, with that text.
+pub(crate) fn numbered<'a>(columns: impl Iterator<Item = (usize, &'a str)>) -> Vec<(String, Range<usize>)> {
+    let mut groups: Vec<(String, Range<usize>)> = Vec::new();
+    for (column, name) in columns {
+        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        let Ok(number) = name[stem.len()..].parse::<usize>() else { continue };
+        match groups.last_mut() {
+            Some((last, columns)) if last == stem && columns.end == column => columns.end += 1,
+            _ if number <= 1 => groups.push((stem.to_owned(), column..column + 1)),
+            _ => {}
+        }
+    }
+    groups
 }
 
 /// The name of the embeddings among those of the matrices, columns or fields of a file: `what` they are.

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `.npy` | the array | in a CSV file beside it |
 //! | `.npz`, `.safetensors` | an array or tensor `embeddings` | in a CSV file beside it |
+//! | `.parquet` | a column `embedding` of lists | the column `path` |
 //! | `.csv`, `.tsv` | columns `e0`, `e1`, … | the column `path` |
 //! | `.jsonl` | the field `embedding` | the field `path` |
 
@@ -19,8 +20,8 @@ use serde_json::json;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::npy;
 use crate::source::STANDARD_INPUT;
+use crate::{npy, parquet_output};
 
 /// A file of embeddings to write.
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ enum Format {
     Npy,
     Npz,
     Safetensors,
+    Parquet,
     Separated(u8),
     JsonLines,
     /// JSON lines on standard output.
@@ -55,13 +57,15 @@ impl EmbeddingOutput {
             "npy" => Format::Npy,
             "npz" => Format::Npz,
             "safetensors" => Format::Safetensors,
+            "parquet" => Format::Parquet,
             "csv" => Format::Separated(b','),
             "tsv" => Format::Separated(b'\t'),
             "jsonl" => Format::JsonLines,
             _ => {
                 return Err(problem(
                     format!("`{option}` is {}, whose ending names no format of embeddings", path.display()),
-                    "end it in .npy, .npz, .safetensors, .csv, .tsv or .jsonl, or write `-` for JSON lines on standard output",
+                    "end it in .npy, .npz, .safetensors, .parquet, .csv, .tsv or .jsonl, or write `-` for JSON lines on standard \
+                     output",
                 ));
             }
         };
@@ -94,6 +98,9 @@ impl EmbeddingOutput {
             Format::Npy => npy::write(&self.path, embeddings.values(), embeddings.dimension())?,
             Format::Npz => write_atomic(&self.path, |file| write_npz(file, embeddings))?,
             Format::Safetensors => write_atomic(&self.path, |file| write_safetensors(file, embeddings))?,
+            Format::Parquet => {
+                write_atomic(&self.path, |file| parquet_output::write(file, embeddings, paths))?;
+            }
             Format::Separated(separator) => {
                 write_atomic(&self.path, |file| write_table(file, separator, embeddings, paths))?;
             }
@@ -175,7 +182,7 @@ mod tests {
         let values = vec![0.1, -1e-20, f32::MAX, 1.0, 0.0, f32::MIN_POSITIVE];
         let embeddings = Embeddings::new(3, values.clone()).unwrap();
         let paths = ["a, \"b\".jpg".to_owned(), "c/ü.png".to_owned()];
-        for ending in ["npy", "npz", "safetensors", "csv", "tsv", "jsonl"] {
+        for ending in ["npy", "npz", "safetensors", "parquet", "csv", "tsv", "jsonl"] {
             let path = folder.path().join("e").with_extension(ending);
             let output = EmbeddingOutput::new("--out", &path).unwrap();
             output.write(&embeddings, &paths).unwrap();
@@ -192,7 +199,7 @@ mod tests {
             table.read(&[("path", "…")], add).unwrap();
             assert_eq!(found, paths, "{ending}");
         }
-        let refusal = EmbeddingOutput::new("--out", Path::new("e.parquet")).unwrap_err();
-        assert!(refusal.to_string().contains("e.parquet"));
+        let refusal = EmbeddingOutput::new("--out", Path::new("e.feather")).unwrap_err();
+        assert!(refusal.to_string().contains("e.feather"));
     }
 }

@@ -16,6 +16,7 @@ mod lists;
 mod page;
 mod runs;
 mod thrift;
+mod wide;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -150,17 +151,22 @@ impl<F: Read + Seek> ParquetFile<F> {
     ///
     /// A column that holds something other than bytes, texts or whole numbers.
     pub fn cells(&self, column: usize) -> Result<Cells> {
-        let Column { name, kind, level, .. } = &self.columns()[column];
+        let Column { name, kind, .. } = &self.columns()[column];
         if let Kind::Other(what) = kind {
             return Err(problem(
                 format!("the column `{name}` of {} holds {what}", self.path.display()),
                 "give a column of texts or whole numbers for labels, and of texts or bytes for images",
             ));
         }
-        Ok(Cells {
+        Ok(self.begin(column, *kind))
+    }
+
+    /// The cells of a column, whose values are stored like this.
+    fn begin(&self, column: usize, kind: Kind) -> Cells {
+        Cells {
             column,
-            kind: *kind,
-            level: *level,
+            kind,
+            level: self.columns()[column].level,
             next_group: 0,
             chunk: 0..0,
             left: 0,
@@ -168,7 +174,7 @@ impl<F: Read + Seek> ParquetFile<F> {
             dictionaries: 0,
             page: None,
             is_foreign: false,
-        })
+        }
     }
 
     /// Reads the next page of a column, and the dictionary before it. Returns whether there is one.
@@ -498,6 +504,26 @@ fn plain(bytes: &[u8], start: usize, kind: Kind) -> Option<Range<usize>> {
     };
     let end = start.checked_add(length)?;
     (end <= bytes.len()).then_some(start..end)
+}
+
+/// Numbers per byte of a file beyond which it cannot hold embeddings, and how many are always read: a small file can state
+/// billions of equal numbers.
+const NUMBERS_PER_BYTE: u64 = 256;
+const ALWAYS: u64 = 1 << 20;
+
+impl Footer {
+    /// Checks that a file of this length can hold so many numbers; `None` is more than can be counted.
+    fn check_size(&self, place: &str, numbers: Option<u64>) -> Result<()> {
+        let most = self.length.saturating_mul(NUMBERS_PER_BYTE).max(ALWAYS);
+        if numbers.is_some_and(|numbers| numbers <= most) {
+            return Ok(());
+        }
+        let numbers = numbers.map_or("too many".into(), |numbers| numbers.to_string());
+        Err(problem(
+            format!("{place} states {numbers} numbers, but the file has only {} bytes", self.length),
+            "write the embeddings again; a file that is so small has the same numbers again and again",
+        ))
+    }
 }
 
 /// A fault as an error of a file, or of a column.

@@ -77,7 +77,7 @@ impl Table {
             Format::Parquet => read_parquet(&mut ParquetFile::new(&name, source)?, columns, &mut each),
             Format::JsonLines => read_json(source, columns, &mut each),
             _ => {
-                let mut csv = CsvFile::from_reader(&name, Box::new(source))?;
+                let mut csv = CsvFile::from_file(&name, source)?;
                 let places = columns
                     .iter()
                     .map(|(column, otherwise)| csv.column(column, otherwise))

@@ -1,9 +1,7 @@
 //! Text files in the encodings that spreadsheets write: UTF-8, UTF-16 and Windows-1252.
 
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, Read, Seek};
 
-use akin_base::files::InputFile;
 use encoding_rs::{Encoding, WINDOWS_1252};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
@@ -15,16 +13,18 @@ pub struct TextFile {
 }
 
 impl TextFile {
-    /// Opens a file and finds its encoding. A byte order mark says it. A file without one is UTF-8 or, if it has a byte that
+    /// Finds the encoding of a file, and reads it from the beginning. A byte order mark says it. A file without one is UTF-8 or, if it has a byte that
     /// UTF-8 does not allow and no character of several bytes that it does, Windows-1252, which contains Latin-1. A file
     /// with both is damaged UTF-8, and is read as it is.
     ///
     /// # Errors
     ///
     /// The errors of the system.
-    pub fn open(file: &Path) -> io::Result<Self> {
-        let encoding = encoding_of(&mut InputFile::open(file)?)?;
-        let mut reader: Box<dyn Read> = Box::new(InputFile::open(file)?);
+    pub fn new(mut file: impl Read + Seek + 'static) -> io::Result<Self> {
+        file.rewind()?;
+        let encoding = encoding_of(&mut file)?;
+        file.rewind()?;
+        let mut reader: Box<dyn Read> = Box::new(file);
         if let Some(encoding) = encoding {
             reader = Box::new(DecodeReaderBytesBuilder::new().encoding(Some(encoding)).build(reader));
         }
@@ -78,10 +78,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> (Option<&'static str>, Vec<u8>) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("text.csv");
-        std::fs::write(&path, bytes).unwrap();
-        let mut file = TextFile::open(&path).unwrap();
+        let mut file = TextFile::new(io::Cursor::new(bytes.to_vec())).unwrap();
         let mut text = Vec::new();
         file.read_to_end(&mut text).unwrap();
         (file.encoding, text)

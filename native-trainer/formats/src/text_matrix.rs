@@ -9,8 +9,8 @@ use akin_core::embeddings::Embeddings;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::csv_file::{FIRST, separator};
-use crate::embedding_file::{Choice, choose};
+use crate::csv_file::{FIRST, decoded, separator};
+use crate::embedding_file::{Choice, choose, numbered};
 use crate::source::Source;
 use crate::table::{LONGEST_LINE, each_line};
 
@@ -56,17 +56,23 @@ enum Place {
 /// # Errors
 ///
 /// Text that is no such table; rows of several lengths; a number that is not finite.
-pub(crate) fn read_text(mut source: Source, choice: &Choice) -> Result<Embeddings> {
-    let first = source.first(FIRST as u64)?;
+pub(crate) fn read_text(source: Source, choice: &Choice) -> Result<Embeddings> {
+    let name = source.name();
+    let (mut text, mut first) = (decoded(&name, source)?, Vec::new());
+    let cannot = || format!("{} cannot be read", name.display());
+    text.by_ref().take(FIRST as u64).read_to_end(&mut first).advise(cannot, "check the file")?;
     let line = first.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let mark = separator(&first);
     if !line.contains(&mark) && line.trim_ascii().contains(&b' ') {
         let line = String::from_utf8_lossy(line);
         if line.split_whitespace().all(|number| number.parse::<f32>().is_ok()) {
-            return read_spaced(source);
+            return read_spaced(first.as_slice().chain(text));
         }
     }
-    let mut reader = csv::ReaderBuilder::new().delimiter(mark).has_headers(false).from_reader(source);
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(mark)
+        .has_headers(false)
+        .from_reader(first.as_slice().chain(text));
     let mut rows = Growing::default();
     let (mut place, mut row) = (None, Vec::new());
     let mut record = csv::StringRecord::new();
@@ -125,17 +131,7 @@ fn find_place(first: &csv::StringRecord, choice: &Choice) -> Result<(Place, bool
     if !is_header {
         return Ok((Place::Columns(0..first.len()), false));
     }
-    // Columns whose names are a text and then 0, 1, 2, … or 1, 2, 3, …, one beside the other.
-    let mut groups: Vec<(String, Range<usize>)> = Vec::new();
-    for (column, name) in first.iter().map(str::trim).enumerate() {
-        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        let Ok(number) = name[stem.len()..].parse::<usize>() else { continue };
-        match groups.last_mut() {
-            Some((last, columns)) if last == stem && columns.end == column => columns.end += 1,
-            _ if number <= 1 => groups.push((stem.to_owned(), column..column + 1)),
-            _ => {}
-        }
-    }
+    let groups = numbered(first.iter().map(str::trim).enumerate());
     let named = |name: &str| first.iter().position(|cell| cell.trim() == name);
     let of_lists = match &choice.name {
         Some(name) => named(name),
@@ -151,7 +147,7 @@ fn find_place(first: &csv::StringRecord, choice: &Choice) -> Result<(Place, bool
 }
 
 /// Numbers between spaces, as `numpy.savetxt` writes them.
-fn read_spaced(source: Source) -> Result<Embeddings> {
+fn read_spaced(source: impl Read) -> Result<Embeddings> {
     let (mut reader, mut line, mut row) = (BufReader::new(source), String::new(), Vec::new());
     let mut rows = Growing::default();
     for number in 1.. {

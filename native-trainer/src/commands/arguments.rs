@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use akin_base::progress::Progress;
 use akin_core::evaluate::{Decomposability, EvaluationConfig, TreeLikeness};
 use akin_core::metrics::Metric;
 use akin_core::poincare::Curvature;
@@ -13,6 +14,9 @@ use akin_server::serve::{Host, Hosts};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::{DeserializeOwned, IntoDeserializer};
+
+use crate::config::DeviceName;
+use crate::runs::run::Which;
 
 /// Changes to a config.
 #[derive(Clone, Debug, Default, Args)]
@@ -49,12 +53,27 @@ impl ServerArgs {
     }
 }
 
+/// Which encoder of a run computes, and where.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ComputeArgs {
+    /// The encoder of a run.
+    #[arg(long, value_enum, default_value_t)]
+    pub which: Which,
+    /// The device to compute on, instead of the config's `run.device`.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
+
 /// How rankings are made and scored. Without an option, the setting of the run or the default applies.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct MetricArgs {
-    /// The metrics to report, which `akin list metrics` explains. By default those of the run; for files
-    /// `h_ap,ndcg,asi,ap,map_at_r,recall@1`; with `--dyml` `asi,ap,recall@1,recall@10,recall@20`.
+    /// The metrics to report, which `akin list metrics` explains, with those whose names mean something else in other tools:
+    /// recall@k is the hit rate here, and true_recall@k the share of the positives found. By default those of the run; for
+    /// files `h_ap,ndcg,asi,ap,map_at_r,recall@1`; with `--dyml` `asi,ap,recall@1,recall@10,recall@20`.
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',', value_parser = metric)]
     pub metrics: Vec<Metric>,
     /// Print 95 % intervals from this many bootstrap resamples of the queries; 1000 is common.
@@ -71,8 +90,9 @@ pub struct MetricArgs {
     #[arg(long, value_name = "NAME", value_parser = similarity)]
     pub similarity: Option<Similarity>,
     /// How items with equal scores are ranked: in gallery order (stable), without counting against each other
-    /// (strict), in the best order (optimistic) or in the worst (pessimistic) [default: stable].
-    #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic"]))]
+    /// (strict), in the best order (optimistic), in the worst (pessimistic), or all at the last rank of their tie, as
+    /// scikit-learn has it (shared) [default: stable].
+    #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic", "shared"]))]
     pub ties: Option<TiePolicy>,
     /// Count the query itself among the items of its class, as most published results do.
     #[arg(long)]

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use akin_base::problem::problem;
-use akin_base::progress::Progress;
 use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_base::text_table::align_words;
@@ -14,11 +13,10 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::commands::embed::files;
+use crate::commands::arguments::ComputeArgs;
+use crate::commands::embed::{files, pictures};
 use crate::commands::known_gallery::{Bundle, Found, KnownGallery, parse_promise, percent};
-use crate::config::DeviceName;
 use crate::evaluation::embedding::embed;
-use crate::pictures::loader::Pictures;
 use crate::runs::run::{Run, Which};
 
 /// Say what images show, and how far that can be trusted.
@@ -47,15 +45,8 @@ pub struct ClassifyArgs {
     /// The name of the encoder, for a bundle [default: that with the best H-AP, as on the page].
     #[arg(long, value_name = "NAME")]
     pub encoder: Option<String>,
-    /// The encoder, for a run.
-    #[arg(long, value_enum, default_value_t)]
-    pub which: Which,
-    /// The device to compute on.
-    #[arg(long, value_enum)]
-    pub device: Option<DeviceName>,
-    /// How to show progress.
-    #[arg(long, value_enum, default_value_t)]
-    pub progress: Progress,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 /// How to print the answers.
@@ -90,9 +81,8 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     }
     let files = files(&args.images)?;
     let items: Vec<usize> = (0..files.len()).collect();
-    let pictures =
-        if args.skip { Pictures::new(files) } else { Pictures::all_required(files) }.without_cache();
-    let embedded = embed(&known.encoder, &pictures, &items, &known.device, args.progress)?;
+    let pictures = pictures(files, args.skip).without_cache();
+    let embedded = embed(&known.encoder, &pictures, &items, &known.device, args.compute.progress)?;
     let rows: Vec<Row> = embedded
         .items
         .iter()
@@ -117,7 +107,7 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
     let unlike = rows.iter().filter(|row| row.found.unlike).count();
     let sure = rows.iter().filter(|row| row.found.answer.as_ref().is_some_and(|answer| answer.reached > 0));
     let images = counted(rows.len(), "image", "images");
-    args.progress.say(
+    args.compute.progress.say(
         "Classified",
         &format!(
             "{images} with {} among {}: {} with a sure class, {} like nothing there",
@@ -140,16 +130,25 @@ fn open(args: &ClassifyArgs) -> Result<KnownGallery> {
         Err(problem(format!("`{option}` is for a {what}, but {} is none", args.model.display()), "remove it"))
     };
     if args.model.join(MANIFEST).is_file() {
-        if args.which != Which::default() {
+        if args.compute.which != Which::default() {
             return refuse("--which", "run");
         }
         let bundle = Bundle::open(&args.model)?;
-        return KnownGallery::of_bundle(&bundle, args.encoder.as_deref(), args.device.unwrap_or_default());
+        return KnownGallery::of_bundle(
+            &bundle,
+            args.encoder.as_deref(),
+            args.compute.device.unwrap_or_default(),
+        );
     }
     if args.encoder.is_some() {
         return refuse("--encoder", "bundle");
     }
-    KnownGallery::of_run(&Run::open(&args.model)?, args.which, args.device, args.progress)
+    KnownGallery::of_run(
+        &Run::open(&args.model)?,
+        args.compute.which,
+        args.compute.device,
+        args.compute.progress,
+    )
 }
 
 /// The name of the nearest item: its file or, in a bundle, its place.

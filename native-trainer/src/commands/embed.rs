@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use akin_base::problem::{a_few, problem};
-use akin_base::progress::Progress;
 use akin_base::quantities::counted;
 use akin_formats::embedding_output::EmbeddingOutput;
 use anyhow::Result;
 use clap::Args;
 use walkdir::DirEntry;
 
+use crate::commands::arguments::ComputeArgs;
 use crate::commands::pretrained::{self, PretrainedArgs, is_config};
 use crate::config::device;
 use crate::config::{DeviceName, PretrainedConfig, Selection};
@@ -33,24 +33,21 @@ pub struct EmbedArgs {
     pub images: Vec<PathBuf>,
     /// The file to write: float32, one row per image. Its ending is the format: `.npy`, or `.npz` and `.safetensors` with an
     /// array `embeddings`; the paths of the images then go into a CSV file of the same name beside it, with the column
-    /// `path`, in the same order. Or `.csv`, `.tsv` and `.jsonl`, which hold the paths too. `-` writes JSON lines to
+    /// `path`, in the same order. Or `.parquet`, `.csv`, `.tsv` and `.jsonl`, which hold the paths too. `-` writes JSON lines to
     /// standard output.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Replace FILE, and the CSV file beside it, if they exist.
     #[arg(long)]
     pub overwrite: bool,
-    /// The encoder of the run.
-    #[arg(long, value_enum, default_value_t)]
-    pub which: Which,
+    /// Leave out images that cannot be read, and say which and how many, as `akin train` does. Otherwise nothing is written
+    /// if there is one.
+    #[arg(long)]
+    pub skip: bool,
     #[command(flatten)]
     pub pretrained: PretrainedArgs,
-    /// The device to compute on, instead of the config's `run.device`.
-    #[arg(long, value_enum)]
-    pub device: Option<DeviceName>,
-    /// How to show progress.
-    #[arg(long, value_enum, default_value_t)]
-    pub progress: Progress,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 /// Embeds the images and writes the file.
@@ -63,18 +60,22 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     for out in Some(&args.out).filter(|_| !output.is_printed()).into_iter().chain(&paths) {
         data::check_output(out, &inputs, &model.selection(), args.overwrite)?;
     }
-    let device = device::open(args.device.unwrap_or(model.device()))?;
+    let device = device::open(args.compute.device.unwrap_or(model.device()))?;
     let encoder = match &model {
-        Model::Run(run) => run.encoder(args.which, &device)?,
-        Model::Pretrained(config) => pretrained::encoder(config, &device, args.progress)?,
+        Model::Run(run) => run.encoder(args.compute.which, &device)?,
+        Model::Pretrained(config) => pretrained::encoder(config, &device, args.compute.progress)?,
     };
     let items: Vec<usize> = (0..files.len()).collect();
-    let pictures = Pictures::all_required(files.clone());
-    let progress = args.progress;
+    let pictures = pictures(files, args.skip);
+    let progress = args.compute.progress;
     let embedded = embed(&encoder, &pictures, &items, &device, progress)?;
-    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-    output.write(&embedded.embeddings, &names)?;
-    let images = counted(items.len(), "image", "images");
+    let name = |&item: &usize| pictures.path(item).display().to_string();
+    output.write(&embedded.embeddings, &embedded.items.iter().map(name).collect::<Vec<_>>())?;
+    let images = counted(embedded.items.len(), "image", "images");
+    let skipped = pictures.unreadable().len();
+    if skipped > 0 {
+        progress.say("Skipped", &format!("{} that cannot be read", counted(skipped, "image", "images")));
+    }
     if output.is_printed() {
         progress.say("Embedded", &images);
         return Ok(());
@@ -99,14 +100,14 @@ enum Model {
 impl Model {
     fn open(args: &EmbedArgs) -> Result<Self> {
         if is_config(&args.run) {
-            if args.which != Which::default() {
+            if args.compute.which != Which::default() {
                 return Err(problem(
                     format!("`--which` is for a run, but {} is a config", args.run.display()),
                     "remove it; the backbone of a config has its published weights",
                 ));
             }
             let config = args.pretrained.read(&args.run)?;
-            pretrained::provide(&config, args.pretrained.yes, false, args.progress)?;
+            pretrained::provide(&config, args.pretrained.yes, false, args.compute.progress)?;
             return Ok(Self::Pretrained(Box::new(config)));
         }
         args.pretrained.refuse(Some(&args.run))?;
@@ -136,6 +137,12 @@ impl Model {
             Self::Pretrained(config) => config.device,
         }
     }
+}
+
+/// The pictures of these files. With `skip`, those that cannot be read are left out.
+pub fn pictures(files: Vec<PathBuf>, skip: bool) -> Pictures {
+    let hint = "give a JPEG, PNG or WebP file in its place, or leave it out with `--skip`";
+    if skip { Pictures::new(files) } else { Pictures::all_required(files, hint) }
 }
 
 /// The given files, and the images in the given folders, sorted inside each folder.

@@ -32,6 +32,7 @@ use crate::config::{
     DataConfig, PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name,
 };
 use crate::data::{self, Dataset};
+use crate::evaluation::by_class;
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
 use crate::evaluation::paper_results::published_text;
@@ -195,6 +196,7 @@ fn follows_dyml(args: &EvalArgs) -> Result<bool> {
         || args.per_query.is_some()
         || args.curves.is_some()
         || args.data.is_some()
+        || args.by_class.is_some()
         || args.metrics.relevance.is_some()
         || args.metrics.decomposability_gap.is_some()
         || args.metrics.hyperbolicity.is_some();
@@ -221,13 +223,17 @@ struct Evaluated {
 
 impl Evaluated {
     fn new(
-        evaluation: Evaluation,
+        mut evaluation: Evaluation,
         dataset: &Dataset,
         asked: usize,
         published: Option<PublishedConfig>,
         args: &EvalArgs,
     ) -> Result<Self> {
         let certainty = if args.certainty { evaluation.certainty(dataset)? } else { None };
+        if let Some(level) = &args.by_class {
+            let labels = dataset.labels.select(&evaluation.queries.items);
+            by_class::add(&mut evaluation.report, &dataset.taxonomy, &labels, level)?;
+        }
         let paths = |items: &[usize]| -> Vec<String> {
             items.iter().map(|&item| dataset.paths[item].display().to_string()).collect()
         };
@@ -254,7 +260,9 @@ fn evaluate_run(
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
     let asked = run.config.eval.metrics.len();
-    run.config.eval.checked(run.config.data.levels().len())?;
+    let levels = run.config.data.levels();
+    run.config.eval.checked(levels.len())?;
+    args.by_class.as_ref().map(|level| by_class::find_level(levels, level)).transpose()?;
     let OpenedRun { device, encoder, mut dataset } =
         OpenedRun::open(&run, args.which, untrained, args.device)?;
     if args.curves.is_some() {
@@ -296,7 +304,9 @@ fn evaluate_pretrained(mut config: PretrainedConfig, args: &EvalArgs) -> Result<
     pretrained::provide(&config, args.pretrained.yes, true, progress)?;
     args.metrics.apply(&mut config.eval);
     let asked = config.eval.metrics.len();
-    config.eval.checked(config.selection.data.levels().len())?;
+    let levels = config.selection.data.levels();
+    config.eval.checked(levels.len())?;
+    args.by_class.as_ref().map(|level| by_class::find_level(levels, level)).transpose()?;
     let mut dataset = Dataset::load_to_evaluate(&config.selection)?;
     dataset.labels = args.cut.apply(dataset.labels, 0);
     if args.curves.is_some() {
@@ -316,7 +326,11 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     if args.curves.is_some() {
         rank_curves::add_metrics(&mut config, files.ranked());
     }
-    let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
+    args.by_class.as_ref().map(|level| by_class::find_level(&args.levels, level)).transpose()?;
+    let mut report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
+    if let Some(level) = &args.by_class {
+        files.add_classes(&mut report, &args.levels, identity, level)?;
+    }
     let certainty = match args.certainty {
         true => files.certainty(&args.levels, identity, config.similarity)?,
         false => None,

@@ -23,7 +23,8 @@ use clap::Args;
 use self::encoder::add_encoder;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
-use crate::config::{Config, DataConfig, DeviceName};
+use crate::commands::arguments::ComputeArgs;
+use crate::config::{Config, DataConfig};
 use crate::data::Dataset;
 use crate::evaluation::model_card::{model_card_file, text};
 use crate::evaluation::projection::Method;
@@ -87,15 +88,8 @@ pub struct ExportArgs {
     /// Write no maps.
     #[arg(long, conflicts_with = "maps")]
     pub no_maps: bool,
-    /// The encoder of each run.
-    #[arg(long, value_enum, default_value_t)]
-    pub which: Which,
-    /// The device to compute on, instead of the config's `run.device`.
-    #[arg(long, value_enum)]
-    pub device: Option<DeviceName>,
-    /// How to show progress.
-    #[arg(long, value_enum, default_value_t)]
-    pub progress: Progress,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 /// The maps that are written by default.
@@ -163,7 +157,7 @@ impl<'a> Export<'a> {
 pub fn run(args: ExportArgs) -> Result<()> {
     let mut runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     for run in &mut runs {
-        run.config.run.device = args.device.unwrap_or(run.config.run.device);
+        run.config.run.device = args.compute.device.unwrap_or(run.config.run.device);
     }
     // Errors in the site are reported before the gallery is embedded.
     let page = match &args.site {
@@ -188,7 +182,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
     });
     export(&Export {
         runs: &runs,
-        which: args.which,
+        which: args.compute.which,
         out: &args.out,
         overwrite: args.overwrite,
         title,
@@ -199,16 +193,20 @@ pub fn run(args: ExportArgs) -> Result<()> {
         half: args.half,
         group_bits: args.group_bits,
         maps: if args.no_maps { &[] } else { &args.maps },
-        progress: args.progress,
+        progress: args.compute.progress,
     })?;
     terminal::print(&args.out.display().to_string())?;
     if let (Some(site), Some(page)) = (&args.site, page) {
         let folders: Vec<PathBuf> = [args.out].into_iter().chain(args.with).collect();
         let bytes = site::write(&page, &Bundles::open(&folders)?, site, args.overwrite)?;
-        args.progress.say("Wrote", &format!("the site {} ({:.1} MB)", site.display(), bytes as f64 / 1e6));
-        args.progress.say("Next", "copy it to any path of a web server with HTTPS");
+        args.compute
+            .progress
+            .say("Wrote", &format!("the site {} ({:.1} MB)", site.display(), bytes as f64 / 1e6));
+        args.compute.progress.say("Next", "copy it to any path of a web server with HTTPS");
     } else {
-        args.progress.say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
+        args.compute
+            .progress
+            .say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
     }
     Ok(())
 }

@@ -285,10 +285,11 @@ fn metrics() -> List {
             entry.source.to_owned(),
             format!("{}: {}", entry.symbol, entry.title),
             entry.formula.to_owned(),
+            entry.elsewhere().unwrap_or_default().replace('`', ""),
         ]
     };
     List {
-        header: vec!["metric", "over", "range", "better", "source", "summary", "formula"],
+        header: vec!["metric", "over", "range", "better", "source", "summary", "formula", "elsewhere"],
         rows: metrics::CATALOGUE.iter().map(row).collect(),
     }
 }

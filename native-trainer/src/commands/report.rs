@@ -24,19 +24,21 @@ use serde_json::Value;
 
 use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
+use crate::commands::arguments::ComputeArgs;
 use crate::comparison::compare::print;
 use crate::comparison::compare::results::Comparison;
 use crate::comparison::compare::sensitivity;
 use crate::config::device;
-use crate::config::{Config, DeviceName, Protocol, Selection};
+use crate::config::{Config, Protocol, Selection};
 use crate::data::{Dataset, check_output};
+use crate::evaluation::by_class;
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::paper_results::published_text;
 use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
 use crate::runs::code_lengths::distinct_names;
-use crate::runs::run::{Run, Which, encoder_config, refuse_twins};
+use crate::runs::run::{Run, encoder_config, refuse_twins};
 use crate::runs::run_log::Log;
 use crate::training::learned_ancestors;
 
@@ -69,18 +71,15 @@ pub struct ReportArgs {
     /// The resamples of the 95 % intervals; 0 draws none.
     #[arg(long, value_name = "RESAMPLES", default_value_t = 1000)]
     pub bootstrap: usize,
+    /// Also show the scores of each class of this level, the worst first, and their macro average: the mean over classes of
+    /// the mean over their queries.
+    #[arg(long, value_name = "LEVEL")]
+    pub by_class: Option<String>,
     /// The queries on each sheet of pictures.
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=50))]
     pub queries: u32,
-    /// The encoder of each run.
-    #[arg(long, value_enum, default_value_t)]
-    pub which: Which,
-    /// The device to compute on, instead of the config's `run.device`.
-    #[arg(long, value_enum)]
-    pub device: Option<DeviceName>,
-    /// How to show progress.
-    #[arg(long, value_enum, default_value_t)]
-    pub progress: Progress,
+    #[command(flatten)]
+    pub compute: ComputeArgs,
 }
 
 /// Evaluates the runs, draws the figures and writes the files.
@@ -113,6 +112,9 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     for folder in [&args.svg, &args.png].into_iter().flatten() {
         check_folder(folder, &runs, args.overwrite)?;
     }
+    if let Some(level) = &args.by_class {
+        runs.iter().try_for_each(|run| by_class::find_level(run.config.data.levels(), level).map(|_| ()))?;
+    }
     // A font that cannot be read is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
     let mut evaluated: Vec<(usize, Evaluated)> = Vec::new();
@@ -138,7 +140,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let mut parts = Vec::new();
     for (number, ((run, evaluated), asked)) in runs.iter().zip(evaluated).zip(asked).enumerate() {
         let prefix = if runs.len() == 1 { String::new() } else { format!("run-{}-", number + 1) };
-        let figures = run_figures(&evaluated, &prefix, args.queries as usize, args.progress)?;
+        let figures = run_figures(&evaluated, &prefix, args.queries as usize, args.compute.progress)?;
         evaluated.pictures.check()?;
         let mut report = evaluated.evaluation.report.clone();
         // Figures show the metrics of the curves.
@@ -193,12 +195,14 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     folders.dedup_by_key(|(folder, _)| *folder);
     for folder in folders.into_iter().filter_map(|(folder, _)| folder.as_ref()) {
-        tell_of_others(folder, &written, args.progress);
+        tell_of_others(folder, &written, args.compute.progress);
     }
     terminal::print(&args.out.display().to_string())?;
     let size = rounded_bytes(html.len() as u64);
     let figures = counted(all.len(), "figure", "figures");
-    args.progress.say("Wrote", &format!("{figures} ({size}); open {} in a browser", shell::path(&args.out)));
+    args.compute
+        .progress
+        .say("Wrote", &format!("{figures} ({size}); open {} in a browser", shell::path(&args.out)));
     Ok(())
 }
 
@@ -347,8 +351,8 @@ fn tell_of_others(folder: &Path, written: &[PathBuf], progress: Progress) {
 fn evaluate(run: &Run, name: String, dataset: Dataset, args: &ReportArgs) -> Result<Evaluated> {
     let config = &run.config;
     let log = Log::read(run)?;
-    let device = device::open(args.device.unwrap_or(config.run.device))?;
-    let encoder = run.encoder(args.which, &device)?;
+    let device = device::open(args.compute.device.unwrap_or(config.run.device))?;
+    let encoder = run.encoder(args.compute.which, &device)?;
     run.check_data(&dataset.digest())?;
     let pictures = Pictures::of(&dataset);
     let mut eval: EvaluationConfig = config.eval.clone();
@@ -361,8 +365,13 @@ fn evaluate(run: &Run, name: String, dataset: Dataset, args: &ReportArgs) -> Res
         eval.metrics.push(h_ap);
     }
     rank_curves::add_metrics(&mut eval, dataset.splits.ranked());
-    let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, args.progress)?;
-    let ancestors = learned_ancestors(run, args.which, &dataset, &pictures, &device)?;
+    let mut evaluation =
+        evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, args.compute.progress)?;
+    if let Some(level) = &args.by_class {
+        let labels = dataset.labels.select(&evaluation.queries.items);
+        by_class::add(&mut evaluation.report, &dataset.taxonomy, &labels, level)?;
+    }
+    let ancestors = learned_ancestors(run, args.compute.which, &dataset, &pictures, &device)?;
     let similarity = config.eval.similarity;
     let seed = config.run.seed;
     let results = Vec::new();

@@ -178,7 +178,7 @@ fn read_queries(file: &Path, args: &SearchArgs, similarity: Similarity) -> Resul
 
 /// The image to search with.
 fn read_picture(image: &Path) -> Result<Pixels> {
-    let pictures = Pictures::all_required(vec![image.to_owned()]);
+    let pictures = Pictures::all_required(vec![image.to_owned()], "give a JPEG, PNG or WebP file");
     let picture = pictures.get(0);
     pictures.check()?;
     picture.map(|pixels| (*pixels).clone()).ok_or_else(|| {

@@ -134,6 +134,7 @@ fn combined(reports: Vec<Report>, average: DymlRow, sets: LabelSets) -> Report {
             interval: average.interval,
         },
         levels,
+        by_class: None,
         per_query: Vec::new(),
         ..first
     }

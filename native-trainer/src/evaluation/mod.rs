@@ -1,5 +1,6 @@
 //! Evaluation: the embeddings of a data set, their scores and maps, and both as text.
 
+pub mod by_class;
 pub mod certainty;
 pub mod class_means;
 pub mod class_scores;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use akin_base::quantities::{count, counted};
 use akin_base::text_table::{align_numbers, percent};
-use akin_core::evaluate::{EvaluationConfig, Means, PairedTest, Report};
+use akin_core::evaluate::{ByClass, EvaluationConfig, Means, PairedTest, Report};
 use akin_core::metrics::{Metric, Unit};
 use akin_core::relevance::Relevance;
 
@@ -38,6 +38,10 @@ pub fn report_text(report: &Report) -> String {
     if !overall.is_empty() {
         parts.push(part("", &overall, &[("all levels", &report.overall)]));
     }
+    if let Some(by_class) = &report.by_class {
+        let table = part(&by_class.level, &report.config.metrics, &class_rows(by_class));
+        parts.push(format!("{table}\n\n{MACRO_AVERAGE}"));
+    }
     if let Some(gap) = &report.decomposability_gap {
         let number = |gap: f64| difference(Unit::Share, gap);
         let cell = |place: usize| match (gap.levels[place], gap.interval.get(place).copied().flatten()) {
@@ -58,6 +62,15 @@ pub fn report_text(report: &Report) -> String {
     parts.extend(hyperbolicity_text(report));
     parts.push(measurement(report));
     parts.join("\n\n")
+}
+
+/// What the first of the rows of [`class_rows`] is.
+pub const MACRO_AVERAGE: &str = "The macro average is the mean over classes of the mean over their queries. The worst class stands first.";
+
+/// The rows of a table of classes: their average, and each of them.
+pub fn class_rows(by_class: &ByClass) -> Vec<(&str, &Means)> {
+    let classes = by_class.classes.iter().map(|class| (class.name.as_str(), &class.means));
+    [("macro average", &by_class.macro_average)].into_iter().chain(classes).collect()
 }
 
 /// What unknown labels leave open: the queries and pairs that are left out, and the bounds of each mean.

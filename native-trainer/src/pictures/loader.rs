@@ -37,7 +37,8 @@ const BATCHES_AHEAD: usize = 2;
 pub struct Pictures {
     paths: Vec<PathBuf>,
     storage: Arc<Storage>,
-    all_required: bool,
+    /// What to do about a file that cannot be read, if all are required.
+    required: Option<&'static str>,
     /// See [`CACHE_BYTES`].
     cache_bytes: u64,
     cache: Vec<OnceLock<Arc<Pixels>>>,
@@ -66,7 +67,7 @@ impl Pictures {
             cache: paths.iter().map(|_| OnceLock::new()).collect(),
             paths,
             storage: Arc::default(),
-            all_required: false,
+            required: None,
             cache_bytes: CACHE_BYTES,
             cached_bytes: AtomicU64::new(0),
             unreadable: Mutex::default(),
@@ -79,9 +80,10 @@ impl Pictures {
         &self.paths[item]
     }
 
-    /// The pictures of these files, none of which is skipped: [`Self::check`] fails if one cannot be read.
-    pub fn all_required(paths: Vec<PathBuf>) -> Self {
-        Self { all_required: true, ..Self::new(paths) }
+    /// The pictures of these files, none of which is skipped: [`Self::check`] fails if one cannot be read, and says what to
+    /// do about it.
+    pub fn all_required(paths: Vec<PathBuf>, hint: &'static str) -> Self {
+        Self { required: Some(hint), ..Self::new(paths) }
     }
 
     /// The same pictures, decoded at each use.
@@ -93,7 +95,7 @@ impl Pictures {
     pub fn get(&self, item: usize) -> Option<Arc<Pixels>> {
         match self.load(item) {
             Ok(pixels) => Some(pixels),
-            Err(Failure::File(reason)) if !self.all_required => {
+            Err(Failure::File(reason)) if self.required.is_none() => {
                 let path = &self.paths[item];
                 if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
                     terminal::warn(format_args!("skipped {}: {reason}", path.display()));
@@ -172,7 +174,7 @@ impl Pictures {
             Failure::System(error) => system_fault(path, error),
             Failure::File(reason) => problem(
                 format!("{} cannot be read: {reason}", path.display()),
-                "give a JPEG, PNG or WebP file in its place; no image is skipped here",
+                self.required.unwrap_or("check the file"),
             ),
         })
     }

@@ -38,7 +38,6 @@ import type { AkinRankedList } from "./ranked-list.js";
 import "./ranked-list.js";
 import { headline, scoreTable } from "./score-table.js";
 import {
-  depth,
   hasTies,
   itemLevel,
   move,
@@ -512,11 +511,11 @@ export class AkinPlayground extends ShadowElement {
                 <h2 id="formulas-title" class=${this.shows("equation") ? "" : "visually-hidden"}>
                   ${pair ? `The scores of the ${this.active === 0 ? "first" : "second"} ranking` : "How the scores come about"}
                 </h2>
-                ${this.shows("ap-equation") ? apEquation(active, orderLevels(state, this.active), depth(state)) : nothing}
+                ${this.shows("ap-equation") ? apEquation(active) : nothing}
                 ${
                   this.shows("equation") && this.shows("h_ap")
                     ? html`${hApEquation(active, litPlace)}
-                        <div class="term-detail">${termOf(active, litPlace)}</div>`
+                        <div class="term-detail">${termOf(active, litPlace, state.ties)}</div>`
                     : nothing
                 }
               </section>`

@@ -36,6 +36,11 @@ const POLICIES: readonly { policy: TiePolicy; name: string; says: string }[] = [
     name: "not above each other",
     says: "Tied items share the rank of the first; the step H(0) is 0.",
   },
+  {
+    policy: "shared",
+    name: "above each other",
+    says: "Tied items share the rank of the last, as in scikit-learn; the step H(0) is 1.",
+  },
 ];
 
 export function controls({ state, kinds, ties, tying, edit, setTying }: ControlsView) {

@@ -3,7 +3,7 @@
 
 import { html, mathml, nothing } from "lit";
 import * as format from "../format.js";
-import type { Scores } from "../messages/science.js";
+import type { Scores, TiePolicy } from "../messages/science.js";
 import { short } from "./explain.js";
 
 /** More terms than this are not all written out. */
@@ -79,7 +79,7 @@ export function hApEquation(scores: Scores, lit: number | null) {
 }
 
 /** How the lit item's term comes about. */
-export function termOf(scores: Scores, lit: number | null) {
+export function termOf(scores: Scores, lit: number | null, ties: TiePolicy) {
   const term = lit === null ? undefined : scores.items[lit];
   if (lit === null || !term)
     return html`<p class="soft">
@@ -91,9 +91,9 @@ export function termOf(scores: Scores, lit: number | null) {
       items below it down.
     </p>`;
   const counts = new Map<string, number>();
-  const before = scores.items.slice(0, lit);
-  for (const { relevance } of before) {
-    if (relevance === 0) continue;
+  for (const [place, { relevance, rank }] of scores.items.entries()) {
+    const tied = ties === "shared" && rank === term.rank && place !== lit;
+    if (relevance === 0 || !(rank < term.rank || tied)) continue;
     const least = short(Math.min(relevance, term.relevance));
     counts.set(least, (counts.get(least) ?? 0) + 1);
   }
@@ -123,12 +123,12 @@ export function termOf(scores: Scores, lit: number | null) {
     </p>`;
 }
 
-export function apEquation(scores: Scores, levels: readonly number[], depth: number) {
-  const ranks = levels.flatMap((level, place) => (level === depth ? [place + 1] : []));
+export function apEquation(scores: Scores) {
+  const precisions = scores.curves.at(-1) ?? [];
   const value = scores.ap.at(-1) ?? null;
   if (value === null) return html`<p class="soft">No item is of the query’s own class, so there is no AP.</p>`;
   const shown = written(
-    ranks.map((_, index) => index),
+    precisions.map((_, index) => index),
     null,
   );
   return html`<div class="equation" data-testid="ap-equation" role="group" aria-label="The equation of AP" tabindex="0">
@@ -138,10 +138,13 @@ export function apEquation(scores: Scores, levels: readonly number[], depth: num
       aria-label=${`AP is the mean of the precisions at the ranks of the right items: ${format.score(value)}`}
     >
       <mrow>
-        <mi mathvariant="normal" class="name">AP</mi><mo>=</mo><mfrac><mn>1</mn><mn>${ranks.length}</mn></mfrac>
+        <mi mathvariant="normal" class="name">AP</mi><mo>=</mo><mfrac><mn>1</mn><mn>${precisions.length}</mn></mfrac>
         <mrow>
           <mo stretchy="true">(</mo>
-          ${sum(shown, (index) => mathml`<mfrac><mn>${index + 1}</mn><mn>${ranks[index] ?? 0}</mn></mfrac>`)}
+          ${sum(shown, (index) => {
+            const { rank = 0, precision = 0 } = precisions[index] ?? {};
+            return mathml`<mfrac><mn>${Math.round(precision * rank)}</mn><mn>${rank}</mn></mfrac>`;
+          })}
           <mo stretchy="true">)</mo>
         </mrow>
         <mo>=</mo><mn class="result">${format.score(value)}</mn>

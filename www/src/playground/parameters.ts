@@ -49,7 +49,7 @@ export const PARAMETERS = [
 export type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>;
 
 const KINDS: readonly Relevance["kind"][] = ["plain", "hierarchical_ap", "weighted_ap"];
-const POLICIES: readonly TiePolicy[] = ["stable", "strict", "optimistic", "pessimistic"];
+const POLICIES: readonly TiePolicy[] = ["stable", "strict", "optimistic", "pessimistic", "shared"];
 
 /** The ranking of a new playground: HAPPIER, Fig. 8, first row. */
 const FIRST = "23013";

@@ -37,11 +37,23 @@ pub struct Column {
     pub kind: Kind,
     /// The definition level of a cell with a value. 0 if no cell can be empty.
     pub level: u32,
-    /// How numbers are read from it, if it can hold embeddings.
+    /// How numbers are read from it, if it can hold embeddings or one number of each.
     pub(crate) numbers: Option<Numbers>,
 }
 
-/// Embeddings in a column: lists of one length, or bytes of a fixed length.
+impl Column {
+    /// How numbers are read from it, if an item has several in it.
+    pub(crate) fn lists(&self) -> Option<Numbers> {
+        self.numbers.filter(|numbers| numbers.repetition == 1 || matches!(numbers.element, Element::Bytes(_)))
+    }
+
+    /// Whether it has a number for each item.
+    pub(crate) fn is_numeric(&self) -> bool {
+        self.group.is_none() && self.numbers.is_some() && self.lists().is_none()
+    }
+}
+
+/// Embeddings in a column: lists of one length, or bytes of a fixed length; or one number of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// How a value is stored.
@@ -257,9 +269,7 @@ fn numbers(column: &Struct, repetition: u32) -> Option<Numbers> {
         (7, Some(length)) if repetition == 0 => (Kind::Fixed(length), Element::Bytes(length)),
         _ => return None,
     };
-    // A column of single numbers is no embedding.
-    let is_list = repetition == 1 || matches!(element, Element::Bytes(_));
-    is_list.then_some(Numbers { kind, element, repetition })
+    Some(Numbers { kind, element, repetition })
 }
 
 fn kind(column: &Struct) -> Kind {

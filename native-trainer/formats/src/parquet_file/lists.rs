@@ -22,11 +22,6 @@ use super::{Cell, CellsOfPage, Column, Dictionary, Fault, ParquetFile, explain};
 use crate::embedding_file::{Choice, choose};
 use crate::matrix::sign;
 
-/// Numbers per byte of a file beyond which it cannot hold embeddings, and how many are always read: a small file can state
-/// billions of equal numbers.
-const NUMBERS_PER_BYTE: u64 = 256;
-const ALWAYS: u64 = 1 << 20;
-
 /// The pages that stay unpacked. Several threads read rows of different pages.
 const PAGES: usize = 4;
 
@@ -89,7 +84,7 @@ impl<F: Read + Seek> ParquetFile<F> {
         let is_alone = |name: &str| self.columns().iter().filter(|column| top(column) == name).count() == 1;
         let candidates: Vec<(usize, String)> = (0..)
             .zip(self.columns())
-            .filter(|(_, column)| column.numbers.is_some())
+            .filter(|(_, column)| column.lists().is_some())
             .map(|(place, column)| (place, top(column)))
             .filter(|(_, name)| is_alone(name))
             .collect();
@@ -97,7 +92,7 @@ impl<F: Read + Seek> ParquetFile<F> {
         let name = choose("column", &names, choice)?;
         let found = candidates.iter().find(|(_, candidate)| *candidate == name);
         let Some((column, numbers)) =
-            found.and_then(|&(place, _)| Some((place, self.columns()[place].numbers?)))
+            found.and_then(|&(place, _)| Some((place, self.columns()[place].lists()?)))
         else {
             return Err(problem(format!("there is no column `{name}`"), "correct the name"));
         };
@@ -143,13 +138,7 @@ impl<F: Read + Seek> Inner<F> {
             Element::Bytes(length) => 8 * length as u64,
             _ => 1,
         };
-        let most = footer.length.saturating_mul(NUMBERS_PER_BYTE).max(ALWAYS);
-        if cells.checked_mul(numbers).is_none_or(|numbers| numbers > most) {
-            return Err(problem(
-                format!("{place} states {cells} values, but the file has only {} bytes", footer.length),
-                "write the embeddings again; a file that is so small has the same numbers again and again",
-            ));
-        }
+        footer.check_size(place, cells.checked_mul(numbers))?;
         Ok((pages, usize::try_from(rows)?, usize::try_from(values)?))
     }
 
@@ -301,7 +290,7 @@ impl CellsOfPage {
 }
 
 /// The numbers of a value.
-fn decode(cell: Cell, element: Element, numbers: &mut [f32]) {
+pub(super) fn decode(cell: Cell, element: Element, numbers: &mut [f32]) {
     let mut bits_of = |bytes: &[u8]| {
         for (numbers, byte) in numbers.chunks_mut(8).zip(bytes) {
             (0..).zip(numbers).for_each(|(bit, number)| *number = sign(byte << bit & 0x80 != 0));

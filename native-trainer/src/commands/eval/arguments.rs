@@ -219,6 +219,15 @@ pub struct EvalArgs {
     /// Print the whole report as JSON, in full precision.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
+    /// Also print the scores of each class of this level, the worst first, and their macro average: the mean over classes of
+    /// the mean over their queries.
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        conflicts_with_all = ["dyml", "against", "merge", "shard"],
+        help_heading = "Output"
+    )]
+    pub by_class: Option<String>,
     /// Write the scores of every query to a CSV file.
     #[arg(long, value_name = "FILE.csv", group = "written", help_heading = "Output")]
     pub per_query: Option<PathBuf>,

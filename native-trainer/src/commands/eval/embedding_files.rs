@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use super::arguments::{CutArgs, EvalArgs};
 use crate::config::KinshipSource;
 use crate::data::junk::{Sets, evaluate_without_groups, evaluate_without_junk};
+use crate::evaluation::by_class;
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
 
@@ -124,6 +125,18 @@ impl EmbeddingFiles {
         let report = self.evaluation(levels, &labels, config, |evaluation| evaluation.report(), &bars)?;
         self.check_unchanged()?;
         Ok(report)
+    }
+
+    /// Adds the scores of each class of a level to the report of all levels.
+    pub fn add_classes(
+        &self,
+        report: &mut Report,
+        levels: &[String],
+        identity: ClassIdentity,
+        level: &str,
+    ) -> Result<()> {
+        let (taxonomy, [query_labels, _]) = self.labels(levels, 0, identity)?;
+        by_class::add(report, &taxonomy, &query_labels, level)
     }
 
     /// The scores of some of the queries.

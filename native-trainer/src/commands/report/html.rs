@@ -7,7 +7,9 @@ use akin_core::metrics::Metric;
 use akin_figures::Figure;
 use anyhow::Result;
 
-use crate::evaluation::report::{hyperbolicity_text, measurement, unknown_text, with_interval};
+use crate::evaluation::report::{
+    MACRO_AVERAGE, class_rows, hyperbolicity_text, measurement, unknown_text, with_interval,
+};
 
 /// The parts of a report.
 pub struct Page {
@@ -195,12 +197,28 @@ fn results(runs: &[RunPart]) -> String {
             html += &format!("{name}<pre>{}</pre>\n", escape(&text));
         }
     }
+    for run in runs {
+        if let Some(by_class) = &run.report.by_class {
+            let name = if runs.len() == 1 { String::new() } else { format!("{}: ", run.name) };
+            let title = format!("{name}Each class of {}", by_class.level);
+            html += &table(&title, &by_class.level, &run.report.config.metrics, class_rows(by_class));
+            html += &format!("<p>{MACRO_AVERAGE}</p>\n");
+        }
+    }
+    html += &glossary(runs);
     let shared = runs.iter().all(|run| measurement(&run.report) == measurement(&first.report));
     for run in if shared { &runs[..1] } else { runs } {
         let name = if shared { String::new() } else { format!("{}: ", run.name) };
         html += &format!("<p class=\"faint\">{}{}.</p>\n", escape(&name), escape(&measurement(&run.report)));
     }
     html
+}
+
+/// What the metrics of the tables are.
+fn glossary(runs: &[RunPart]) -> String {
+    let metrics = runs.iter().flat_map(|run| run.report.config.metrics.iter());
+    let rows = without_repeats(metrics.map(|metric| (metric.label(), metric.entry().definition())));
+    format!("<details><summary>What the metrics are</summary>\n{}</details>\n", facts(&rows))
 }
 
 /// The first of equal values, in their order.
@@ -217,13 +235,17 @@ fn table(title: &str, first: &str, metrics: &[Metric], rows: Vec<(&str, &Means)>
     if metrics.is_empty() {
         return String::new();
     }
-    let header: String =
-        metrics.iter().map(|metric| format!("<th scope=\"col\">{}</th>", escape(&metric.label()))).collect();
+    let header = |metric: &Metric| {
+        let definition = escape(&metric.entry().definition());
+        format!("<th scope=\"col\" title=\"{definition}\">{}</th>", escape(&metric.label()))
+    };
+    let header: String = metrics.iter().map(header).collect();
     let mut html = format!(
-        "<h3>{}</h3>\n{}<table>\n<thead><tr><th scope=\"col\">{first}</th><th scope=\"col\">queries</th>{header}</tr>\
+        "<h3>{}</h3>\n{}<table>\n<thead><tr><th scope=\"col\">{}</th><th scope=\"col\">queries</th>{header}</tr>\
          </thead>\n<tbody>\n",
         escape(title),
-        scroll(title)
+        scroll(title),
+        escape(first)
     );
     for (name, means) in rows {
         let cells: String = metrics.iter().map(|&metric| cell(metric, means)).collect();
