@@ -184,6 +184,10 @@ queries: Items,
  */
 labels: string,
 /**
+ * What the items share beyond one label path each; null in a tree.
+ */
+kinship?: ItemKinship | null,
+/**
  * The small pictures of all items.
  */
 thumbnails: Thumbnails,
@@ -342,6 +346,19 @@ proxies?: MapProxies | null,
  * The means of classes in place of the items, as a map of their own.
  */
 class_means?: MapMeans | null, };
+
+/**
+ * The kinship of the items of a bundle.
+ */
+export type ItemKinship = {
+/**
+ * The kind of each item, gallery first.
+ */
+kinds: Array<number>,
+/**
+ * The label paths of each kind, as class ids, or the relevance of each pair of kinds.
+ */
+kinship: { paths: number[][][] } | { matrix: number[][] }, };
 
 /**
  * A set of items.
