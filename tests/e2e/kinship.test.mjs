@@ -70,5 +70,16 @@ test("with a matrix, a ring is filled as far as the relevance reaches", async ()
       );
     }
     assert.deepEqual(await axeProblems(page), []);
+    assert.equal(await page.locator("[data-filter]").count(), 1);
+  });
+  await visit({ query: "?view=map", wait: false }, async (page) => {
+    await page.waitForSelector("[data-testid=map][data-visible]");
+    const colours = page.locator("[data-testid=map-colour] option");
+    assert.deepEqual(await colours.allInnerTexts(), [
+      "class",
+      "kinship to the query",
+    ]);
+    const leaf = "[data-testid=tree] [role=treeitem]:not([aria-expanded])";
+    assert.ok((await page.locator(leaf).count()) > 2);
   });
 });

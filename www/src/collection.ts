@@ -24,11 +24,13 @@ const UNKNOWN = 0xffffffff;
 export class Collection {
   readonly levels: readonly string[];
   readonly depth: number;
+  /** The levels of its classes. With a matrix of relevance the levels are its grades, and there is one level of classes. */
+  readonly classLevels: readonly string[];
   readonly count: number;
   /** The levels of its kinship rings: evenly in a tree, and by their value with a matrix of relevance. */
   readonly reach: Reach;
   /** The values of a matrix of relevance, in increasing order; none in a tree. */
-  private readonly grades: readonly number[];
+  readonly grades: readonly number[];
 
   constructor(
     readonly manifest: Manifest,
@@ -43,10 +45,11 @@ export class Collection {
     const values = kinship && "matrix" in kinship ? kinship.matrix.flat() : [];
     this.grades = [...new Set(values)].filter((value) => value > 0).sort((a, b) => a - b);
     const largest = this.grades.at(-1);
+    this.classLevels = largest === undefined ? this.levels : ["class"];
     this.reach = largest === undefined ? this.depth : this.grades.map((value) => value / largest);
   }
 
-  /** The class ids of an item, coarse to fine, as far as they are known. */
+  /** The class ids of an item at each level, coarse to fine, as far as they are known. In place of a tree, all are its class. */
   labels(item: number): Uint32Array {
     const first = item * this.depth;
     let known = this.depth;

@@ -82,7 +82,9 @@ export class AkinAffinity extends ShadowElement {
   }
 
   private affinities(): readonly Affinity[] {
-    return this.source?.encoders[this.encoder]?.affinities ?? [];
+    const { source } = this;
+    const all = source?.encoders[this.encoder]?.affinities ?? [];
+    return all.filter(({ level }) => level <= (source?.collection.classLevels.length ?? 0));
   }
 
   private affinity(): Affinity | null {
@@ -265,7 +267,7 @@ export class AkinAffinity extends ShadowElement {
         This bundle does not say how alike its classes are. Write it again with <code>akin export</code>.
       </p>`;
     }
-    const { levels } = source.collection;
+    const { classLevels } = source.collection;
     const level = this.affinity()?.level ?? 1;
     const rows = matrix?.classes.length ?? 0;
     return html`<div class="bar">
@@ -275,7 +277,7 @@ export class AkinAffinity extends ShadowElement {
             data-testid="affinity-level"
             @change=${(event: Event) => (this.level = Number((event.target as HTMLSelectElement).value))}
           >
-            ${this.affinities().map((entry) => html`<option value=${entry.level} ?selected=${entry.level === level}>${levels[entry.level - 1]}</option>`)}
+            ${this.affinities().map((entry) => html`<option value=${entry.level} ?selected=${entry.level === level}>${classLevels[entry.level - 1]}</option>`)}
           </select></label
         >
         ${

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "lit";
 import { kinshipRing } from "../elements/kinship-ring.js";
-import { relation } from "../kinship.js";
+import { levelRows, relation } from "../kinship.js";
 import { vars } from "../vars.js";
 import type { QueryScores } from "./gallery-source.js";
 import { classMark, kinMark, markIcon } from "./marks.js";
@@ -92,13 +92,12 @@ export class ClassPanel {
       ${
         shown.level === 0
           ? html`<ul class="kinds" aria-label="Kinship to the query">
-              ${Array.from(
-                { length: depth + 1 },
-                (_, shared) =>
+              ${[...levelRows(depth).map((index) => index + 1), 0].map(
+                (shared) =>
                   html`<li>
                     ${markIcon(kinMark(shared, depth))} ${kinshipRing(shared, reach)} ${relation(shared, levels)}
                   </li>`,
-              ).reverse()}
+              )}
             </ul>`
           : nothing
       }

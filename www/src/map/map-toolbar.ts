@@ -70,7 +70,7 @@ export function mapToolbar(
     <label class="field"
       >Colour
       <select data-testid="map-colour" @change=${(event: Event) => set.colour(Number(value(event)))}>
-        ${collection.levels.map((name, at) => html`<option value=${at + 1} ?selected=${level === at + 1}>${name}</option>`)}
+        ${collection.classLevels.map((name, at) => html`<option value=${at + 1} ?selected=${level === at + 1}>${name}</option>`)}
         <option value="0" ?selected=${level === 0} ?disabled=${!hasQuery}>kinship to the query</option>
       </select></label
     >

@@ -60,9 +60,9 @@ export class ClassMeans implements Plotted {
     private readonly tree: ClassTree,
     { classes }: MapMeans,
   ) {
-    const { depth } = tree.collection;
+    const finest = tree.collection.classLevels.length;
     this.lines = classes.map((id) => {
-      const node = tree.node(depth, id);
+      const node = tree.node(finest, id);
       return node ? lineOf(node) : [];
     });
     this.lines.forEach((line, point) => {
@@ -97,7 +97,7 @@ export class ClassMeans implements Plotted {
   }
 
   pointOf(item: number): number | null {
-    const node = this.tree.classOf(item, this.tree.collection.depth);
+    const node = this.tree.classOf(item, this.tree.collection.classLevels.length);
     return (node && this.points.get(node)?.[0]) ?? null;
   }
 

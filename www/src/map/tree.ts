@@ -25,28 +25,31 @@ export class ClassTree {
   private readonly known = new Map<string, ClassNode>();
 
   constructor(readonly collection: Collection) {
-    const { depth, manifest } = collection;
+    const { classLevels, manifest } = collection;
     const roots: ClassNode[] = [];
     const hasQueries = manifest.queries.count > 0;
     for (let item = 0; item < collection.count; item++) {
       const isGallery = item < manifest.gallery.count;
       let parent: ClassNode | null = null;
-      collection.labels(item).forEach((id, index) => {
-        const level = index + 1;
-        const key = `${level}:${id}`;
-        let node = this.known.get(key);
-        if (!node) {
-          const name = collection.className(level, id);
-          node = { level, id, name, parent, children: [], items: [], queries: [], place: 0 };
-          this.known.set(key, node);
-          (parent?.children ?? roots).push(node);
-        }
-        if (isGallery) node.items.push(item);
-        if (isGallery !== hasQueries) node.queries.push(item);
-        parent = node;
-      });
+      collection
+        .labels(item)
+        .slice(0, classLevels.length)
+        .forEach((id, index) => {
+          const level = index + 1;
+          const key = `${level}:${id}`;
+          let node = this.known.get(key);
+          if (!node) {
+            const name = collection.className(level, id);
+            node = { level, id, name, parent, children: [], items: [], queries: [], place: 0 };
+            this.known.set(key, node);
+            (parent?.children ?? roots).push(node);
+          }
+          if (isGallery) node.items.push(item);
+          if (isGallery !== hasQueries) node.queries.push(item);
+          parent = node;
+        });
     }
-    const levels: ClassNode[][] = Array.from({ length: depth }, () => []);
+    const levels: ClassNode[][] = classLevels.map(() => []);
     const visit = (nodes: ClassNode[]) => {
       nodes.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
       for (const node of nodes) {

@@ -3,10 +3,14 @@ import type { Collection } from "../collection.js";
 import * as format from "../format.js";
 
 /** The title of the bundle, and what it holds. */
-export function bundleHeader({ manifest, depth, levels }: Collection) {
-  const size = `${format.count(manifest.gallery.count, "picture")}, ${format.count(depth, "level")}`;
+export function bundleHeader({ manifest, levels, grades }: Collection) {
+  const [least, ...more] = grades;
+  const kinship =
+    least === undefined
+      ? `${format.count(levels.length, "level")}: ${levels.join(" › ")}`
+      : `${format.count(grades.length, "grade")} of relevance, from ${least} to ${more.at(-1) ?? least}`;
   return html`<header class="bundle">
     <h3 class="bundle-title">${manifest.title}</h3>
-    <p class="soft">${size}: ${levels.join(" › ")}. ${manifest.description}</p>
+    <p class="soft">${format.count(manifest.gallery.count, "picture")}, ${kinship}. ${manifest.description}</p>
   </header>`;
 }

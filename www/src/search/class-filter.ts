@@ -22,9 +22,10 @@ export function classFilter(
       ${classes.map(({ id, name }) => html`<option value=${id} ?selected=${path[index] === id}>${name}</option>`)}
     </select>`;
   };
+  const levels = collection.classLevels.slice(0, path.length + 1);
   return collection.depth === 0
     ? nothing
     : html`<div class="field class-filter" role="group" aria-label="Filter the results" data-testid="class-filter">
-        <span>Show</span> ${collection.levels.slice(0, path.length + 1).map(list)}
+        <span>Show</span> ${levels.map(list)}
       </div>`;
 }

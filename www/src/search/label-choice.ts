@@ -20,7 +20,7 @@ export class AkinLabels extends LightElement {
     return html`<details class="labels">
       <summary>I know what it is</summary>
       <p class="soft">Choose its class to score the ranking.</p>
-      ${collection.levels.map((name, index) => {
+      ${collection.classLevels.map((name, index) => {
         const parent = index === 0 ? null : (chosen[index - 1] ?? null);
         const open = index <= chosen.length;
         return html`<label class="field"
@@ -43,8 +43,11 @@ export class AkinLabels extends LightElement {
   private choose(index: number, event: Event): void {
     const { value } = event.target as HTMLSelectElement;
     this.chosen = value === "" ? this.chosen.slice(0, index) : [...this.chosen.slice(0, index), Number(value)];
-    const isComplete = this.chosen.length === this.collection?.depth;
-    this.dispatchEvent(new CustomEvent("label", { detail: isComplete ? Uint32Array.from(this.chosen) : null }));
+    const { depth, classLevels } = this.collection ?? { depth: 0, classLevels: [] };
+    const finest = this.chosen.at(-1);
+    const isComplete = finest !== undefined && this.chosen.length === classLevels.length;
+    const path = Uint32Array.from({ length: depth }, (_, level) => this.chosen[level] ?? finest ?? 0);
+    this.dispatchEvent(new CustomEvent("label", { detail: isComplete ? path : null }));
   }
 }
 customElements.define("akin-labels", AkinLabels);

@@ -1,5 +1,6 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
+import { atLevel, levelRows } from "../kinship.js";
 import type { MetricInfo, Metrics } from "../messages/engine.js";
 import { vars } from "../vars.js";
 
@@ -30,9 +31,8 @@ const DESCRIPTIONS: Record<string, (same: string, k: string) => string> = {
   mrr: (same) => `1 divided by the rank of the first result of ${same}.`,
 };
 
-/** The rows of the table, in the order of the bundle; those of one metric finest level first. */
-function metricRows(described: readonly MetricInfo[], levels: readonly string[]): Row[] {
-  const finest = levels.map((name, index) => ({ name, index })).reverse();
+/** The rows of the table, in the order of the bundle; those of one metric in the order of `shown`, which has indices of `levels`. */
+function metricRows(described: readonly MetricInfo[], levels: readonly string[], shown: readonly number[]): Row[] {
   return described.flatMap((metric) => {
     const [kind = "", k = ""] = metric.name.split("@");
     const title = `${metric.title.charAt(0).toUpperCase()}${metric.title.slice(1)}.`;
@@ -47,26 +47,30 @@ function metricRows(described: readonly MetricInfo[], levels: readonly string[])
       const value = (metrics: Metrics) => metrics.overall[metric.name] ?? null;
       return [{ ...common, key, name: metric.label, description: describe?.("", k) ?? title, value }];
     }
-    return finest.map(({ name, index }) => ({
+    return shown.map((index) => ({
       ...common,
       key: `${key}-${index + 1}`,
-      name: `${metric.label} ${name}`,
-      description: describe?.(`the same ${name}`, k) ?? title,
+      name: `${metric.label} ${levels[index] ?? ""}`,
+      description: describe?.(atLevel(levels[index] ?? ""), k) ?? title,
       value: (metrics: Metrics) => metrics.levels[index]?.[metric.name] ?? null,
     }));
   });
 }
 
-/** The scores of one ranking by key, with their names, in the order of the table. */
+/** The scores of one ranking by key, with their names; those of one metric finest level first. */
 export const metricCells = (metrics: Metrics, levels: readonly string[]) =>
-  metricRows(metrics.described, levels).map(({ key, name, value }) => ({ key, name, value: value(metrics) }));
+  metricRows(metrics.described, levels, [...levels.keys()].reverse()).map(({ key, name, value }) => ({
+    key,
+    name,
+    value: value(metrics),
+  }));
 
 export interface Column {
   encoder: string;
   metrics: Metrics;
 }
 
-/** The scores of one ranking, or of two with their difference (second minus first). */
+/** The scores of one ranking, or of two with their difference (second minus first). Of many levels, some. */
 export function metricTable(columns: readonly Column[], levels: readonly string[]) {
   const [first, second] = columns;
   if (!first) return nothing;
@@ -74,7 +78,7 @@ export function metricTable(columns: readonly Column[], levels: readonly string[
     const [a, b] = [row.value(first.metrics), second ? row.value(second.metrics) : null];
     return a === null || b === null ? null : b - a;
   };
-  const rows = metricRows(first.metrics.described, levels);
+  const rows = metricRows(first.metrics.described, levels, levelRows(levels.length));
   const range = rows.every(({ most }) => most === 1) ? "0 to 1" : "Value";
   const gain = (row: Row) => Math.sign(gap(row) ?? 0) * (row.greaterIsBetter ? 1 : -1);
   return html`<table class="metrics" data-testid="metrics">

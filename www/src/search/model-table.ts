@@ -1,12 +1,13 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
+import { levelRows } from "../kinship.js";
 import type { EncoderEntry } from "../protocol.js";
 import type { Report } from "../messages/engine.js";
 import { vars } from "../vars.js";
 
-/** The means of the encoders' metrics over all queries of the bundle. */
+/** The means of the encoders' metrics over all queries of the bundle. Of many levels, some. */
 export function modelTable(encoders: readonly EncoderEntry[], levels: readonly string[]) {
-  const finest = levels.map((name, index) => ({ name, index })).reverse();
+  const finest = levelRows(levels.length).map((index) => ({ name: levels[index] ?? "", index }));
   const levelReport = (report: Report | null, index: number) => report?.levels?.[index];
   const rows: { name: string; value: (report: Report | null) => number | null | undefined }[] = [
     { name: "H-AP", value: (report) => report?.overall?.h_ap },
