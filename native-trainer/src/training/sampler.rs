@@ -15,12 +15,14 @@
 //!   image, unless one of them has no more. The images of a child are spread over its children in the same way.
 //! - The images of one genus whose species is unknown are drawn together, as if they were one class. Losses leave out what
 //!   is not decided between them, and use the rest. A round draws only so many of such groups, larger ones more often, that
-//!   an image of unknown species is drawn about as often as another: unknown is not a class.
+//!   an image of unknown species is drawn about as often as another: unknown is not a class. For the same reason such a group
+//!   gives as large a share of the images of a genus as it has.
 //!
 //! **`class_pairs`**: HAPPIER's sampler of hard pairs (the published code for Stanford Online Products).
 //!
 //! - An epoch has `batches_per_pair` steps for each pair of classes of a coarse level, in random order.
 //! - Each of the two classes gives P / 2 of its finest classes, or all that it has if they are fewer, with K images each.
+//!   Groups of images whose finest class is unknown are drawn as rarely as above.
 //!
 //! Both need one label path for each image. Images with several, or with a matrix of relevance, need one of the next two.
 //!
@@ -49,9 +51,8 @@ use akin_core::taxonomy::Labels;
 use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
-use rand::seq::index::sample_weighted;
 
-use self::class::Class;
+use self::class::{Class, ClassPool};
 use crate::config::SamplerConfig;
 
 /// The most batches of an epoch of pairs, whose order is in memory: 16 million.
@@ -94,11 +95,8 @@ impl EpochOrder {
 #[derive(Clone, Debug)]
 enum Batches {
     /// `nouns`: what a class of the level is called, and several of them.
-    /// `known`: how many of the classes are known; they come first. `unknown`: how many of the others a round draws.
     Classes {
-        classes: Vec<Class>,
-        known: usize,
-        unknown: usize,
+        pool: ClassPool,
         nouns: [String; 2],
         per_batch: usize,
         images_per_class: usize,
@@ -119,7 +117,7 @@ enum Batches {
 #[derive(Clone, Debug)]
 struct Pairs {
     level: String,
-    parents: Vec<Vec<Class>>,
+    parents: Vec<ClassPool>,
 }
 
 impl Sampler {
@@ -155,15 +153,13 @@ impl Sampler {
         let batches = match *config {
             SamplerConfig::Classes { classes_per_batch: asked, images_per_class, ref level } => {
                 let level = place(level, labels.levels());
-                let classes = Class::at_level(items, labels, level);
+                let pool = ClassPool::new(Class::at_level(items, labels, level));
                 let nouns = match level == labels.levels() {
                     true => ["class", "classes"].map(|noun| format!("finest {noun}")),
                     false => ["class", "classes"].map(|noun| format!("{noun} of the level {}", name(level))),
                 };
-                let known = classes.iter().filter(|class| class.is_known).count();
-                let unknown = unknown_in_a_round(&classes, known);
-                let per_batch = classes_per_batch(known + unknown, &nouns, asked)?;
-                Batches::Classes { classes, known, unknown, nouns, per_batch, images_per_class }
+                let per_batch = classes_per_batch(pool.len(), &nouns, asked)?;
+                Batches::Classes { pool, nouns, per_batch, images_per_class }
             }
             SamplerConfig::ClassPairs {
                 classes_per_batch,
@@ -173,8 +169,8 @@ impl Sampler {
             } => {
                 let level = place(level, 1);
                 let parents = Class::at_level(items, labels, level);
-                let pairs =
-                    Pairs { level: name(level), parents: parents.into_iter().map(Class::finest).collect() };
+                let pools = parents.into_iter().map(|parent| ClassPool::new(parent.finest()));
+                let pairs = Pairs { level: name(level), parents: pools.collect() };
                 if pairs.parents.len() < 2 {
                     return Err(problem(
                         format!(
@@ -184,7 +180,7 @@ impl Sampler {
                         "set sampler.level to a finer level, or use another sampler.kind",
                     ));
                 }
-                let largest = pairs.parents.iter().map(Vec::len).max().unwrap_or(1);
+                let largest = pairs.parents.iter().map(ClassPool::len).max().unwrap_or(1);
                 let per_half = match classes_per_batch {
                     Some(classes) => classes / 2,
                     None => largest.min(SamplerConfig::DEFAULT_CLASSES / 2),
@@ -287,7 +283,7 @@ impl Sampler {
             })
         };
         match &self.batches {
-            Batches::Classes { classes, nouns, per_batch, images_per_class: images, .. } => {
+            Batches::Classes { pool, nouns, per_batch, images_per_class: images } => {
                 let is_default = matches!(config, SamplerConfig::Classes { classes_per_batch: None, .. });
                 if is_default && *per_batch < SamplerConfig::DEFAULT_CLASSES {
                     remarks.push(format!(
@@ -298,8 +294,8 @@ impl Sampler {
                         counted(*per_batch, &nouns[0], &nouns[1]),
                     ));
                 }
-                let small = classes.iter().filter(|class| class.images < *images).count();
-                remarks.extend(repeats(small, classes.len(), *images));
+                let small = pool.classes.iter().filter(|class| class.images < *images).count();
+                remarks.extend(repeats(small, pool.classes.len(), *images));
             }
             Batches::ClassPairs { pairs, per_half, images_per_class: images, .. } => {
                 let few = pairs.parents.iter().filter(|parent| parent.len() < *per_half).count();
@@ -311,7 +307,7 @@ impl Sampler {
                         if few == 1 { "has" } else { "have" },
                     ));
                 }
-                let finest = || pairs.parents.iter().flatten();
+                let finest = || pairs.parents.iter().flat_map(|pool| &pool.classes);
                 let small = finest().filter(|class| class.images < *images).count();
                 remarks.extend(repeats(small, finest().count(), *images));
             }
@@ -325,28 +321,22 @@ impl Sampler {
         let stream = |name, key: &[u64]| stream(self.seed, name, key);
         let mut rng = stream("sampler/images", &[epoch, step as u64]);
         match &self.batches {
-            &Batches::Classes { ref classes, known, unknown, per_batch, images_per_class, .. } => {
-                let batches_per_round = (known + unknown) / per_batch;
+            &Batches::Classes { ref pool, per_batch, images_per_class, .. } => {
+                let batches_per_round = pool.len() / per_batch;
                 let round = (step / batches_per_round) as u64;
                 let mut round_rng = stream("sampler/classes", &[epoch, round]);
-                let mut order: Vec<usize> = (0..known).collect();
-                if unknown > 0 {
-                    let weight = |place: usize| classes[known + place].images as f64;
-                    let drawn = sample_weighted(&mut round_rng, classes.len() - known, weight, unknown)
-                        .expect("every class has an image, and `unknown` is at most their number");
-                    order.extend(drawn.into_iter().map(|place| known + place));
-                }
+                let mut order = pool.round(&mut round_rng);
                 order.shuffle(&mut round_rng);
                 let first = step % batches_per_round * per_batch;
                 let chosen = &order[first..first + per_batch];
-                chosen.iter().flat_map(|&class| classes[class].draw(images_per_class, &mut rng)).collect()
+                chosen.iter().flat_map(|class| class.draw(images_per_class, &mut rng)).collect()
             }
             Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair } => {
                 let steps = self.steps_per_epoch();
                 let order = self.order.get(epoch, steps, &mut stream("sampler/pairs", &[epoch]));
                 let mut items = Vec::with_capacity(self.batch_size());
                 for parent in pairs.get(order[step % steps] / batches_per_pair) {
-                    let mut classes: Vec<&Class> = parent.iter().collect();
+                    let mut classes = parent.round(&mut rng);
                     for class in classes.partial_shuffle(&mut rng, *per_half).0 {
                         items.extend(class.draw(*images_per_class, &mut rng));
                     }
@@ -374,24 +364,13 @@ impl Pairs {
     }
 
     /// A pair by its number: (0, 1), (0, 2), (1, 2), (0, 3) and so on.
-    fn get(&self, mut pair: usize) -> [&[Class]; 2] {
+    fn get(&self, mut pair: usize) -> [&ClassPool; 2] {
         let mut second = 1;
         while pair >= second {
             pair -= second;
             second += 1;
         }
         [&self.parents[pair], &self.parents[second]]
-    }
-}
-
-/// How many classes of unknown items a round draws beside the known ones: so many that unknown items are drawn about as
-/// often as the others.
-fn unknown_in_a_round(classes: &[Class], known: usize) -> usize {
-    let images = |classes: &[Class]| classes.iter().map(|class| class.images).sum::<usize>();
-    let (of_known, of_unknown) = classes.split_at(known);
-    match known {
-        0 => of_unknown.len(),
-        _ => (images(of_unknown) * known).div_ceil(images(of_known)).min(of_unknown.len()),
     }
 }
 

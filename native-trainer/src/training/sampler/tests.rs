@@ -397,6 +397,46 @@ fn images_of_unknown_class_are_drawn_about_as_often_as_others() {
 }
 
 #[test]
+fn images_of_unknown_class_are_drawn_about_as_often_as_others_above_the_finest_level_and_in_pairs() {
+    // 4 families of 4 species with 6 images each, and 3 images of unknown species.
+    let family = |family: u32| {
+        let known = (0..24).map(move |image| [family, 4 * family + image / 6]);
+        known.chain([[family, UNKNOWN]; 3])
+    };
+    let rows: Vec<[u32; 2]> = (0..4).flat_map(family).collect();
+    let labels = Labels::new(2, rows.concat()).unwrap();
+    let items: Vec<usize> = (0..rows.len()).collect();
+    let names = ["family", "species"].map(str::to_owned);
+    let level = Some("family".to_owned());
+    let families =
+        SamplerConfig::Classes { classes_per_batch: Some(2), images_per_class: 6, level: level.clone() };
+    let pairs = SamplerConfig::ClassPairs {
+        classes_per_batch: Some(6),
+        images_per_class: 2,
+        level,
+        batches_per_pair: 2,
+    };
+    for config in [families, pairs] {
+        let sampler = Sampler::new(&items, &labels, &names, &config, 0).unwrap();
+        let mut drawn = vec![0.0; rows.len()];
+        for epoch in 0..400 {
+            for step in 0..sampler.steps_per_epoch() {
+                let batch = sampler.batch(epoch, step);
+                assert_eq!(BTreeSet::from_iter(&batch).len(), 12, "no image is drawn twice");
+                batch.into_iter().for_each(|item| drawn[item] += 1.0);
+            }
+        }
+        let often = drawn.iter().sum::<f64>() / rows.len() as f64;
+        let mean = |unknown: bool| {
+            let of_kind = drawn.iter().zip(&rows).filter(|(_, row)| (row[1] == UNKNOWN) == unknown);
+            let (times, count) = of_kind.fold((0.0, 0), |(sum, count), (times, _)| (sum + times, count + 1));
+            times / f64::from(count) / often
+        };
+        assert!((mean(true) - mean(false)).abs() < 0.2, "{} {} {config:?}", mean(true), mean(false));
+    }
+}
+
+#[test]
 fn a_round_draws_no_class_twice() {
     let (classes, sampler) = (classes(), sampler(5, 1, 3));
     let round: BTreeSet<u32> =
