@@ -50,7 +50,7 @@ def timm_model(name, tokens=False, **settings):
     import timm
 
     model = timm.create_model(name, pretrained=False, num_classes=0, **settings)
-    config = {"architecture": name, "pretrained_cfg": timm.data.resolve_data_config({}, model=model)}
+    config = {"architecture": name, "pretrained_cfg": timm.data.resolve_data_config({"img_size": 224}, model=model)}
     return (Tokens(model) if tokens else model), {"config.json": config}
 
 

@@ -11,6 +11,7 @@ use akin_core::digest::sha256;
 use anyhow::Result;
 use rten_onnx::onnx::{DataLocation, GraphProto, ModelProto, TensorProto};
 
+use crate::graph::{self, Input};
 use crate::wire;
 
 /// The largest ONNX file, in bytes: what Protocol Buffers can hold.
@@ -65,6 +66,15 @@ impl OnnxFile {
             sha256(parts.map(|part| sha256(part)).collect::<String>().as_bytes())
         };
         Ok(Self { path: path.to_owned(), bytes, data, sha256 })
+    }
+
+    /// The input of the graph.
+    ///
+    /// # Errors
+    ///
+    /// No input or several, or one that takes no square pictures in RGB, or a fixed number of them other than 1.
+    pub fn input(&self) -> Result<Input> {
+        graph::input(graph::graph(&self.model()?)?, &self.path)
     }
 
     /// The model in the file.

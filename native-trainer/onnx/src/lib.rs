@@ -19,7 +19,7 @@ mod wire;
 
 pub use file::{MAX_FILE, MAX_TOTAL, OnnxFile};
 pub use graph::{Element, Input, Layout};
-pub use network::{Choice, Features, Form, Network, USUAL_SIDE};
+pub use network::{Choice, Form, Network, Output, USUAL_SIDE};
 
 /// Reads bytes as far as the engine needs them, without running them: for a fuzz target.
 ///

@@ -44,15 +44,13 @@ pub enum Form {
     Maps,
 }
 
-/// The features of a batch of pictures.
+/// What a network computes of B pictures: [B, F], [B, T, F] or [B, F, H′, W′].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Features {
-    /// [B, F, H′, W′]; a vector has one position.
-    pub maps: Vec<f32>,
-    /// H′ and W′.
-    pub positions: [usize; 2],
-    /// [B, F]; none if there is no class token.
-    pub class_tokens: Option<Vec<f32>>,
+pub struct Output {
+    /// The lengths of its axes.
+    pub shape: Vec<usize>,
+    /// Its numbers, in row-major order.
+    pub values: Vec<f32>,
 }
 
 /// A network that was loaded and has embedded a picture.
@@ -71,23 +69,14 @@ pub struct Network {
 }
 
 impl Network {
-    /// Loads a file, and computes the features of a pattern in order to know their number. `side` is the side of its
-    /// pictures; none is that of the graph.
+    /// Loads a file that was read, and computes the features of a pattern in order to know their number. `side` is the side
+    /// of its pictures; none is that of the graph.
     ///
     /// # Errors
     ///
-    /// A file as [`OnnxFile::read`] refuses it; a graph without the one input and output that are needed; an operator that the
+    /// A graph without the one input and output that are needed; an operator that the
     /// engine does not know.
-    pub fn open(path: &Path, choice: &Choice, side: Option<u32>) -> Result<Self> {
-        Self::of(OnnxFile::read(path)?, choice, side)
-    }
-
-    /// As [`Self::open`], with a file that was read.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::open`].
-    pub fn of(file: OnnxFile, choice: &Choice, side: Option<u32>) -> Result<Self> {
+    pub fn open(file: OnnxFile, choice: &Choice, side: Option<u32>) -> Result<Self> {
         let proto = file.model()?;
         let graph = graph::graph(&proto)?;
         let OnnxFile { path, bytes, data, sha256 } = file;
@@ -144,7 +133,7 @@ impl Network {
             RunFault::Engine { node, text } => unsupported(&self.path, graph, node.as_deref(), &text),
             RunFault::Panic(text) => broken(&self.path, &text),
         };
-        let (shape, _) = match quietly(|| self.compute(pattern.clone(), batch, side)) {
+        let Output { shape, .. } = match quietly(|| self.compute(pattern.clone(), batch, side)) {
             Err(panic) => return Err(broken(&self.path, &panic)),
             Ok(Ok(output)) => output,
             // A graph may be made for one picture inside, whatever its input says.
@@ -163,8 +152,17 @@ impl Network {
             }
             Ok(Err(error)) => return Err(explain(error)),
         };
-        let (form, features) = self.form_of(&shape, batch)?;
-        (self.form, self.features) = (form, features);
+        (self.form, self.features) = self.form_of(&shape, batch)?;
+        if let (Some(count), Form::Vector | Form::Maps) = (self.prefix_tokens, self.form) {
+            return Err(problem(
+                format!(
+                    "prefix_tokens is {count}, but the output {} of {} has no tokens",
+                    self.output,
+                    self.path.display()
+                ),
+                "remove it, or name an output of tokens",
+            ));
+        }
         Ok(())
     }
 
@@ -200,39 +198,44 @@ impl Network {
         }
     }
 
-    /// The features of `batch` pictures of `side` × `side` pixels, whose normalised numbers are [B, 3, S, S].
+    /// What the network computes of `batch` pictures of `side` × `side` pixels, whose normalised numbers are [B, 3, S, S].
     ///
     /// # Errors
     ///
     /// A network that fails, or whose output has another form than at first.
-    pub fn run(&self, images: Vec<f32>, batch: usize, side: usize) -> Result<Features> {
+    pub fn run(&self, images: &[f32], batch: usize, side: usize) -> Result<Output> {
         let failed = |error| match error {
             RunFault::Engine { text, .. } | RunFault::Panic(text) => broken(&self.path, &text),
         };
-        if !self.input.one_by_one {
-            let (shape, values) = self.compute(images, batch, side).map_err(failed)?;
-            return self.arrange(&shape, values, batch);
-        }
-        let mut all = Features { maps: Vec::new(), positions: [1, 1], class_tokens: None };
-        for image in images.chunks(3 * side * side) {
-            let (shape, values) = self.compute(image.to_vec(), 1, side).map_err(failed)?;
-            let one = self.arrange(&shape, values, 1)?;
-            all.maps.extend(one.maps);
-            all.positions = one.positions;
-            if let Some(tokens) = one.class_tokens {
-                all.class_tokens.get_or_insert_default().extend(tokens);
+        let at_once = if self.input.one_by_one { 1 } else { batch };
+        let mut all = Output { shape: Vec::new(), values: Vec::new() };
+        for part in images.chunks(at_once * 3 * side * side) {
+            let output = self.compute(part.to_vec(), at_once, side).map_err(failed)?;
+            if self.form_of(&output.shape, at_once)? != (self.form, self.features) {
+                return Err(broken(&self.path, "its output has another form than for the first picture"));
             }
+            let Output { shape, values } = self.channels_first(output);
+            all.shape = [&[batch], &shape[1..]].concat();
+            all.values.extend(values);
         }
         Ok(all)
     }
 
+    /// Maps with their features behind the positions, as Keras and timm's Swin have them, as maps with them in front.
+    fn channels_first(&self, output: Output) -> Output {
+        match output.shape[..] {
+            [batch, height, width, features] if height == width && width != features => Output {
+                shape: vec![batch, features, height, width],
+                values: (output.values.chunks_exact(height * width * features))
+                    .flat_map(|row| transposed(row, features))
+                    .collect(),
+            },
+            _ => output,
+        }
+    }
+
     /// The output for `batch` pictures: its shape and its numbers.
-    fn compute(
-        &self,
-        images: Vec<f32>,
-        batch: usize,
-        side: usize,
-    ) -> std::result::Result<(Vec<usize>, Vec<f32>), RunFault> {
+    fn compute(&self, images: Vec<f32>, batch: usize, side: usize) -> std::result::Result<Output, RunFault> {
         let images = NdTensor::from_data([batch, 3, side, side], images);
         let images: Tensor<f32> = match self.input.layout {
             Layout::Planes => images.into_dyn(),
@@ -251,39 +254,7 @@ impl Network {
             || RunFault::Engine { node: None, text: format!("the output {} has no floats", self.output) };
         let output: Tensor<f32> =
             outputs.into_iter().next().and_then(Value::into_tensor).ok_or_else(no_numbers)?;
-        Ok((output.shape().to_vec(), output.into_data()))
-    }
-
-    /// The numbers of an output as features.
-    fn arrange(&self, shape: &[usize], values: Vec<f32>, batch: usize) -> Result<Features> {
-        let (form, features) = self.form_of(shape, batch)?;
-        if (form, features) != (self.form, self.features) {
-            return Err(broken(&self.path, "its output has another form than for the first picture"));
-        }
-        Ok(match (form, &shape[1..]) {
-            (Form::Tokens { prefix }, &[tokens, features]) => {
-                let patches = tokens - prefix;
-                let side = patches.isqrt();
-                let positions = if side * side == patches { [side, side] } else { [1, patches] };
-                let rows = values.chunks_exact(tokens * features);
-                let class_tokens =
-                    (prefix > 0).then(|| rows.clone().flat_map(|row| row[..features].to_vec()).collect());
-                let maps = rows.flat_map(|row| transposed(&row[prefix * features..], features)).collect();
-                Features { maps, positions, class_tokens }
-            }
-            // Channels behind the positions, as Keras and timm's Swin have them.
-            (Form::Maps, &[height, width, last]) if height == width && width != last => {
-                let maps = values
-                    .chunks_exact(height * width * last)
-                    .flat_map(|row| transposed(row, last))
-                    .collect();
-                Features { maps, positions: [height, width], class_tokens: None }
-            }
-            (Form::Maps, &[_, height, width]) => {
-                Features { maps: values, positions: [height, width], class_tokens: None }
-            }
-            _ => Features { maps: values, positions: [1, 1], class_tokens: None },
-        })
+        Ok(Output { shape: output.shape().to_vec(), values: output.into_data() })
     }
 
     /// The file.

@@ -61,6 +61,15 @@ pub fn find(model: &Path, side: Option<u32>, element: Element) -> Result<Found> 
             }
         }
     }
+    without_file(side, element)
+}
+
+/// The preprocessing of [`find`] where there is no file.
+///
+/// # Errors
+///
+/// A side that is out of range.
+pub fn without_file(side: Option<u32>, element: Element) -> Result<Found> {
     let crop = side.unwrap_or(crate::USUAL_SIDE);
     let mut numbers = Preprocessing::new(Normalisation::Imagenet, crop)?.numbers().clone();
     numbers.resize = (crop * 256).div_ceil(224);
