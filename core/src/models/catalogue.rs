@@ -162,6 +162,17 @@ impl BackboneConfig {
         }
     }
 
+    /// Whether it is the same network: an ONNX file may lie elsewhere.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Onnx(one), Self::Onnx(other)) => {
+                OnnxConfig { path: String::new(), ..one.clone() }
+                    == OnnxConfig { path: String::new(), ..other.clone() }
+            }
+            _ => self == other,
+        }
+    }
+
     /// What the backbone expects of images.
     #[cfg(feature = "image")]
     pub fn preprocessing(&self) -> crate::image::Preprocessing {

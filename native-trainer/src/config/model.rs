@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use akin_base::problem::problem;
 use akin_core::digest::sha256;
-use akin_core::encoder::{BatchNormMode, Frozen};
+use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
 use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
 use anyhow::Result;
@@ -77,6 +77,21 @@ impl ModelConfig {
         ))
     }
 
+    /// The parts of the encoder without a head, whose embedding is the features, scaled to unit length.
+    pub fn bare_encoder(&self) -> EncoderConfig {
+        EncoderConfig {
+            backbone: self.backbone.clone(),
+            pooling: self.pooling,
+            head: None,
+            preprocessing: self.preprocessing.clone(),
+        }
+    }
+
+    /// Whether the backbone is an ONNX file.
+    pub fn is_onnx(&self) -> bool {
+        matches!(self.backbone, BackboneConfig::Onnx(_))
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         for (key, value) in
             [("weights_sha256", &self.weights_sha256), ("weights_address", &self.weights_address)]
@@ -103,6 +118,12 @@ impl ModelConfig {
             (
                 format!("model.weights_address is {:?}", self.weights_address.as_deref().unwrap_or_default()),
                 "write an address that starts with https:// or http://",
+            )
+        })?;
+        ensure(!self.is_onnx() || self.weights.is_none(), || {
+            (
+                "model.weights is set, but the backbone is an ONNX file, which has its weights".into(),
+                "remove model.weights, or choose a backbone that `akin list backbones` prints",
             )
         })?;
         ensure(!self.freeze_backbone || self.head.is_some(), || {

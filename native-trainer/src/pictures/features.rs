@@ -18,6 +18,7 @@ use akin_base::quantities::counted;
 use akin_base::sealed::{self, Flaw, Format};
 use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;
+use akin_core::models::BackboneConfig;
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -145,18 +146,24 @@ fn items_of_splits(dataset: &Dataset) -> Vec<usize> {
 /// A digest of what the features of every picture depend on: the backbone, its weights (the file, or
 /// the seed of random ones), the pooling and the preprocessing.
 fn key(config: &Config) -> Result<String> {
-    let weights = match &config.model.weights {
-        Some(path) => {
+    let model = &config.model;
+    let mut backbone = model.backbone.clone();
+    let weights = match (&mut backbone, &model.weights) {
+        // The file counts, and not where it lies.
+        (BackboneConfig::Onnx(onnx), _) => {
+            onnx.path.clear();
+            onnx.sha256.clone().unwrap_or_default()
+        }
+        (_, Some(path)) => {
             let bytes = read_regular_file(path)
                 .advise(|| format!("the weights {} cannot be read", path.display()), "check model.weights")?;
             sha256(&bytes)
         }
-        None => format!("seed {}", config.run.seed),
+        _ => format!("seed {}", config.run.seed),
     };
-    let model = &config.model;
     let text = match model.pooling {
-        None => serde_json::to_string(&(&model.backbone, &model.preprocessing, weights))?,
-        Some(pooling) => serde_json::to_string(&(&model.backbone, pooling, &model.preprocessing, weights))?,
+        None => serde_json::to_string(&(&backbone, &model.preprocessing, weights))?,
+        Some(pooling) => serde_json::to_string(&(&backbone, pooling, &model.preprocessing, weights))?,
     };
     Ok(sha256(text.as_bytes()))
 }
