@@ -1,6 +1,7 @@
 //! `akin export`: writes runs into a bundle for the page.
 
 mod encoder;
+mod network;
 mod parity;
 mod thumbnails;
 

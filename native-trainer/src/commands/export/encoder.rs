@@ -16,8 +16,9 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::Export;
+use super::network::add_network;
 use super::parity::{add_parity, parity_pictures};
-use crate::config::{Config, device};
+use crate::config::{Config, device, onnx};
 use crate::data::Dataset;
 use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
@@ -53,11 +54,12 @@ pub fn add_encoder(
         None => (evaluation.queries, None),
     };
     let folder = slug(&name, number);
-    // The browser loads the weights in half precision.
-    let half = encoder.to_half_bytes()?;
-    check_size(&name, half.len())?;
-    let config = encoder_config(&run.config);
-    let shipped = config.load(half.clone(), &device)?;
+    // The browser loads akin's own backbones in half precision. Beside an ONNX file there is only a head, which is small.
+    let weights = if encoder.is_foreign() { encoder.to_bytes()? } else { encoder.to_half_bytes()? };
+    check_size(&name, weights.len())?;
+    let mut config = encoder_config(&run.config);
+    let shipped = onnx::attach(config.load(weights.clone(), &device)?, &run.config.model)?;
+    let onnx = add_network(bundle, &folder, &name, &mut config)?;
     let parity = parity_pictures(pictures, &gallery.items)?;
     let parity = add_parity(bundle, &folder, &parity, [&encoder, &shipped], &device)?;
     let similarity = run.config.eval.similarity;
@@ -99,7 +101,7 @@ pub fn add_encoder(
         query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
         element_type,
         parity: Some(parity),
-        onnx: None,
+        onnx,
         licence: None,
         maps: add_maps(bundle, &folder, export, &run.config, ranked, proxies.as_ref())?,
         best_scores: own.best_scores(),
@@ -110,7 +112,7 @@ pub fn add_encoder(
         name,
     };
     bundle.add(format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
-    bundle.add(&entry.weights, half)?;
+    bundle.add(&entry.weights, weights)?;
     bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
     if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
         bundle.add(path, embedding_bytes(queries.embeddings.values(), element_type))?;

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::check::Checks;
 use crate::config::DeviceName;
-use crate::config::device;
+use crate::config::{device, onnx};
 
 /// Checks the manifest, the length and SHA-256 of every file, what the files hold, and that each encoder computes
 /// the embeddings of its parity check.
@@ -71,14 +71,14 @@ pub fn check(directory: &Path, checks: &mut Checks) {
                 .note(&what, "has no parity check, because an older akin wrote it; export the bundle again");
             continue;
         };
-        if entry.onnx.is_some() {
+        if entry.onnx.is_some() && !cfg!(feature = "onnx") {
             checks.note(
                 &what,
-                "is an ONNX file, which this akin cannot run, so that its parity was not checked",
+                "is an ONNX file, which this akin was built without an engine for; its parity was not checked",
             );
             continue;
         }
-        checks.result(what, own_cosine(&manifest, place, parity, &bytes), |cosine| {
+        checks.result(what, own_cosine(directory, &manifest, place, parity, &bytes), |cosine| {
             format!("embeds the parity pictures as the trainer did: cosine {cosine:.6}")
         });
     }
@@ -129,6 +129,7 @@ fn check_contents<'a>(
 
 /// The smallest cosine of this machine's embeddings of the parity pictures to the trainer's.
 fn own_cosine<'a>(
+    directory: &Path,
     manifest: &Manifest,
     place: usize,
     parity: &Parity,
@@ -136,7 +137,9 @@ fn own_cosine<'a>(
 ) -> Result<f64> {
     let entry = manifest.encoder(place)?;
     let device = device::open(DeviceName::Cpu).or_else(|_| device::open(DeviceName::Auto))?;
-    let encoder = EncoderConfig::of_bundle(entry)?.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    let config = EncoderConfig::of_bundle(entry)?;
+    let encoder =
+        onnx::attach_in(directory, config.load(bytes(&entry.weights)?.to_vec(), &device)?, &config)?;
     let decoded = manifest.parity_pictures.iter().map(|path| Ok(decode(bytes(path)?)?));
     let pictures: Vec<Pixels> = decoded.collect::<Result<_>>()?;
     let trainers = manifest.parity_embeddings(place, bytes(&parity.embeddings)?)?;
