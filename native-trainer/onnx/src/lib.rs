@@ -14,6 +14,7 @@
 mod file;
 mod graph;
 mod network;
+mod old_softmax;
 pub mod preprocessing;
 mod wire;
 
