@@ -34,6 +34,8 @@ pub struct Input {
     pub layout: Layout,
     /// The type of its numbers.
     pub element: Element,
+    /// Whether floats are in half precision in the file.
+    pub half: bool,
     /// The side of the square that it takes, in pixels; none if the graph takes several.
     pub side: Option<u32>,
     /// Whether it takes one picture at a time.
@@ -135,7 +137,8 @@ pub(crate) fn input(graph: &GraphProto, path: &Path) -> Result<Input> {
             "export it with a dynamic batch: `dynamic_shapes` of `torch.onnx.export` (or `dynamic_axes` of older ones)",
         );
     }
-    Ok(Input { name: name(value).to_owned(), layout, element, side, one_by_one: batch == Some(1) })
+    let half = tensor.and_then(|tensor| tensor.elem_type) == Some(DataType::FLOAT16);
+    Ok(Input { name: name(value).to_owned(), layout, element, half, side, one_by_one: batch == Some(1) })
 }
 
 /// Chooses the output whose features are taken: the one with the wanted name, else the only one, else the first of

@@ -92,6 +92,25 @@ fn half_precision_and_one_picture_at_a_time_give_the_same_embeddings() {
 }
 
 #[test]
+fn external_data_are_taken_into_the_file_and_weights_into_8_bits() {
+    let images = pattern(3 * 3 * 32 * 32, Element::Float);
+    let run = |bytes: Vec<u8>| {
+        let file = OnnxFile::of_bytes(Path::new("whole.onnx"), bytes).unwrap();
+        // Of the two outputs of `tokens` this one is the tokens.
+        let choice = Choice { pooled: true, ..Choice::default() };
+        Network::open(file, &choice, Some(32)).unwrap().run(&images, 3, 32).unwrap().values
+    };
+    let external = OnnxFile::read(&folder().join("external.onnx")).unwrap();
+    assert!(OnnxFile::of_bytes(&external.path, external.bytes.clone()).is_err());
+    assert!(difference(&run(external.whole().unwrap()), &floats("external.embedding.f32")) < 1e-5);
+    let tokens = OnnxFile::read(&folder().join("tokens.onnx")).unwrap();
+    let small = tokens.in_int8().unwrap();
+    assert!(small.len() < tokens.bytes.len() * 2 / 3, "{} of {}", small.len(), tokens.bytes.len());
+    let loss = difference(&run(small), &floats("tokens.last_hidden_state.f32"));
+    assert!(loss > 0.0 && loss < 0.1, "{loss}");
+}
+
+#[test]
 fn the_light_models_of_the_package_onnx_run() {
     for name in ["light_squeezenet", "light_resnet50", "light_shufflenet"] {
         let path = folder().join(format!("{name}.onnx"));

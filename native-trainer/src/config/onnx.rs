@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use akin_core::bundle::OnnxEntry;
 use akin_core::encoder::Encoder;
 use akin_core::image::Preprocessing;
-use akin_core::models::BackboneConfig;
+use akin_core::models::{BackboneConfig, OnnxConfig};
 use anyhow::Result;
 use toml::{Table, Value};
 
@@ -44,6 +45,21 @@ pub fn attach(encoder: Encoder, model: &ModelConfig) -> Result<Encoder> {
     }
 }
 
+/// The encoder of a bundle with the engine for its ONNX file, whose bytes these are.
+///
+/// # Errors
+///
+/// Bytes that cannot be used; an akin without the engine.
+pub fn attach_bundled(
+    encoder: Encoder,
+    entry: &OnnxEntry,
+    onnx: &OnnxConfig,
+    bytes: Vec<u8>,
+) -> Result<Encoder> {
+    let side = encoder.preprocessing().side();
+    Ok(encoder.attach(Arc::new(engine::bundled(entry, onnx, bytes, side)?)))
+}
+
 #[cfg(feature = "onnx")]
 pub use engine::network;
 
@@ -55,6 +71,7 @@ mod engine {
 
     use akin_base::problem::{parts, problem};
     use akin_base::terminal;
+    use akin_core::bundle::OnnxEntry;
     use akin_core::image::{Preprocessing, PreprocessingConfig};
     use akin_core::models::{ForeignNetwork, ForeignOutput, OnnxConfig};
     use akin_core::{Error, Kind};
@@ -109,6 +126,14 @@ mod engine {
         let network = Arc::new(Network::open(file, &choice, side)?);
         opened.push((path.to_owned(), choice, side, network.clone()));
         Ok(network)
+    }
+
+    /// The engine for the ONNX file of a bundle.
+    pub(super) fn bundled(entry: &OnnxEntry, onnx: &OnnxConfig, bytes: Vec<u8>, side: u32) -> Result<Engine> {
+        let choice =
+            Choice { output: Some(entry.output.clone()), prefix_tokens: onnx.prefix_tokens, pooled: false };
+        let file = OnnxFile::of_bytes(Path::new(&entry.file), bytes)?;
+        Ok(Engine(Arc::new(Network::open(file, &choice, Some(side))?)))
     }
 
     fn check_sha256(onnx: &OnnxConfig, found: &str) -> Result<()> {
@@ -198,6 +223,7 @@ mod engine {
     use std::convert::Infallible;
 
     use akin_base::problem::problem;
+    use akin_core::bundle::OnnxEntry;
     use akin_core::image::Preprocessing;
     use akin_core::models::{ForeignNetwork, ForeignOutput, OnnxConfig};
     use anyhow::Result;
@@ -218,6 +244,10 @@ mod engine {
             format!("this akin was built without an engine for ONNX files, so {} cannot be run", onnx.path),
             "install akin with `native-trainer/install`, or build it with `--features onnx`",
         ))
+    }
+
+    pub(super) fn bundled(_: &OnnxEntry, onnx: &OnnxConfig, _: Vec<u8>, _: u32) -> Result<Engine> {
+        network(onnx, None, false).map(Engine)
     }
 
     pub(super) fn complete(onnx: &mut OnnxConfig, _: &Table) -> Result<Preprocessing> {
