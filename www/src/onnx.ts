@@ -14,16 +14,22 @@ export interface Output {
   values: Float32Array | Uint16Array;
 }
 
+/** The numbers of an image, those in half precision as their bits. */
+type Image = Float32Array | Uint16Array | Uint8Array;
+
+/** The names of their types. */
+const TYPES = { f32: "float32", f16: "float16", u8: "uint8" } as const;
+
 /** A network that is ready. */
 export interface Network {
-  run(image: Float32Array | Uint16Array, shape: readonly number[]): Promise<Output>;
+  run(image: Image, shape: readonly number[]): Promise<Output>;
   release(): Promise<void>;
 }
 
 interface Runtime {
   env: { logLevel?: string; wasm: Record<string, unknown> };
   InferenceSession: { create(file: Uint8Array, options: InferenceSession.SessionOptions): Promise<InferenceSession> };
-  Tensor: new (type: string, data: Float32Array | Uint16Array, shape: readonly number[]) => Tensor;
+  Tensor: new (type: string, data: Image, shape: readonly number[]) => Tensor;
 }
 
 const FOLDER = new URL("../onnxruntime/", import.meta.url);
@@ -59,7 +65,7 @@ export async function openNetwork(
   }
   return {
     async run(image, shape) {
-      const input = new Tensor(entry.element_type === "f16" ? "float16" : "float32", image, shape);
+      const input = new Tensor(TYPES[entry.element_type], image, shape);
       try {
         const results = await session.run({ [entry.input]: input }, [entry.output]);
         const output = results[entry.output];

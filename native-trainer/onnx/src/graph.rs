@@ -19,8 +19,12 @@ pub enum Layout {
 /// The type of the numbers of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Numbers in single, half or double precision. The engine computes in single precision.
+    /// Numbers in single precision.
     Float,
+    /// Numbers in half precision. The engine computes in single precision.
+    Half,
+    /// Numbers in double precision. The engine computes in single precision.
+    Double,
     /// Bytes from 0 to 255: the graph itself normalises them.
     Byte,
 }
@@ -34,8 +38,6 @@ pub struct Input {
     pub layout: Layout,
     /// The type of its numbers.
     pub element: Element,
-    /// Whether floats are in half precision in the file.
-    pub half: bool,
     /// The side of the square that it takes, in pixels; none if the graph takes several.
     pub side: Option<u32>,
     /// Whether it takes one picture at a time.
@@ -83,7 +85,9 @@ pub(crate) fn input(graph: &GraphProto, path: &Path) -> Result<Input> {
     };
     let tensor = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref());
     let element = match tensor.and_then(|tensor| tensor.elem_type) {
-        Some(DataType::FLOAT | DataType::FLOAT16 | DataType::DOUBLE) => Element::Float,
+        Some(DataType::FLOAT) => Element::Float,
+        Some(DataType::FLOAT16) => Element::Half,
+        Some(DataType::DOUBLE) => Element::Double,
         Some(DataType::UINT8) => Element::Byte,
         other => {
             let kind = other.map_or("of no type".into(), |kind| format!("of the type {kind}"));
@@ -137,8 +141,7 @@ pub(crate) fn input(graph: &GraphProto, path: &Path) -> Result<Input> {
             "export it with a dynamic batch: `dynamic_shapes` of `torch.onnx.export` (or `dynamic_axes` of older ones)",
         );
     }
-    let half = tensor.and_then(|tensor| tensor.elem_type) == Some(DataType::FLOAT16);
-    Ok(Input { name: name(value).to_owned(), layout, element, half, side, one_by_one: batch == Some(1) })
+    Ok(Input { name: name(value).to_owned(), layout, element, side, one_by_one: batch == Some(1) })
 }
 
 /// Chooses the output whose features are taken: the one with the wanted name, else the only one, else the first of

@@ -246,7 +246,7 @@ impl Network {
             Layout::Pixels => images.permuted([0, 2, 3, 1]).to_tensor().into_dyn(),
         };
         let images: Value = match self.input.element {
-            Element::Float => images.into(),
+            Element::Float | Element::Half | Element::Double => images.into(),
             Element::Byte => images.map(|&value| value.round().clamp(0.0, 255.0) as u8).into(),
         };
         let options = RunOptions::default().with_thread_pool(Some(self.threads.clone()));

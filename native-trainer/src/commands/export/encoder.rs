@@ -62,11 +62,11 @@ pub fn add_encoder(
         Some(gallery) => (gallery, Some(evaluation.queries)),
         None => (evaluation.queries, None),
     };
-    // The browser loads the weights in half precision.
-    let half = encoder.to_half_bytes()?;
-    check_size(&name, half.len())?;
+    // The browser loads akin's own backbones in half precision. Beside an ONNX file there is only a head, which is small.
+    let weights = if encoder.is_foreign() { encoder.to_bytes()? } else { encoder.to_half_bytes()? };
+    check_size(&name, weights.len())?;
     let mut config = encoder_config(&run.config);
-    let mut shipped = config.load(half.clone(), &device)?;
+    let mut shipped = config.load(weights.clone(), &device)?;
     if let Some(onnx) = &mut onnx {
         shipped = onnx.attach(shipped)?;
         if is_int8 {
@@ -131,7 +131,7 @@ pub fn add_encoder(
         name,
     };
     bundle.add(format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
-    bundle.add(&entry.weights, half)?;
+    bundle.add(&entry.weights, weights)?;
     if let Some(onnx) = onnx {
         bundle.add(&onnx.entry.file, onnx.bytes)?;
     }

@@ -11,7 +11,11 @@ use crate::config::ModelConfig;
 use crate::runs::run::Run;
 
 /// The largest file that stays as it is, in bytes. A larger one gets weights in 8 bits.
+#[cfg(feature = "onnx")]
 const LARGEST_AS_IT_IS: usize = 60_000_000;
+/// The largest file that is exported, in bytes: a browser holds it twice, in at most 4 GB.
+#[cfg(feature = "onnx")]
+const LARGEST: usize = 1_000_000_000;
 
 /// An ONNX file for a bundle.
 pub(super) struct Shipped {
@@ -43,7 +47,7 @@ pub(super) fn check_licences(export: &Export) -> Result<()> {
 /// The file of a run for a folder of the bundle; none for a run with a backbone of akin's own.
 #[cfg(feature = "onnx")]
 pub(super) fn ship(model: &ModelConfig, folder: &str) -> Result<Option<Shipped>> {
-    use akin_core::bundle::{ElementType, Layout as Axes};
+    use akin_core::bundle::{InputType, Layout as Axes};
     use akin_core::digest::sha256;
     use akin_onnx::{Element, Layout, OnnxFile};
 
@@ -52,17 +56,36 @@ pub(super) fn ship(model: &ModelConfig, folder: &str) -> Result<Option<Shipped>>
     let Some(onnx) = model.onnx() else { return Ok(None) };
     let network = network(onnx, Some(model.preprocessing.side()), model.pooling.is_some())?;
     let input = network.input();
-    if input.element == Element::Byte {
-        return Err(problem(
-            format!("{} takes images as bytes, and the page gives it numbers", onnx.path),
-            "export the encoder with an input of float32",
-        ));
-    }
+    let element_type = match input.element {
+        Element::Float => InputType::F32,
+        Element::Half => InputType::F16,
+        Element::Byte => InputType::U8,
+        Element::Double => {
+            return Err(problem(
+                format!("{} takes numbers of 64 bits, which the page does not give it", onnx.path),
+                "export it with an input of 32 bits",
+            ));
+        }
+    };
     let file = OnnxFile::read(network.path())?;
+    if file.sha256 != network.sha256() {
+        return Err(problem(format!("{} has changed meanwhile", onnx.path), "export the run again"));
+    }
     let mut bytes = file.whole()?;
     let is_int8 = bytes.len() > LARGEST_AS_IT_IS;
     if is_int8 {
         bytes = file.in_int8()?;
+    }
+    if bytes.len() > LARGEST {
+        return Err(problem(
+            format!(
+                "{} has {:.0} MB with weights in 8 bits, and a browser runs at most {:.0} MB",
+                onnx.path,
+                bytes.len() as f64 / 1e6,
+                LARGEST as f64 / 1e6
+            ),
+            "use a smaller encoder; `akin eval` and `akin search` run this one",
+        ));
     }
     let path = format!("{folder}/model.onnx");
     let backbone = OnnxConfig {
@@ -79,7 +102,7 @@ pub(super) fn ship(model: &ModelConfig, folder: &str) -> Result<Option<Shipped>>
             Layout::Planes => Axes::ChannelsFirst,
             Layout::Pixels => Axes::ChannelsLast,
         },
-        element_type: if input.half { ElementType::F16 } else { ElementType::F32 },
+        element_type,
         output: network.output().to_owned(),
         int8: None,
     };

@@ -76,7 +76,7 @@ pub fn check(directory: &Path, checks: &mut Checks) {
         if entry.onnx.is_some() && !cfg!(feature = "onnx") {
             checks.note(
                 &what,
-                "is an ONNX file, which this akin cannot run, so that its parity was not checked",
+                "is an ONNX file, which this akin was built without an engine for; its parity was not checked",
             );
             continue;
         }
