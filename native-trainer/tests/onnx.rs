@@ -23,23 +23,22 @@ fn at() -> Workplace {
 
 /// The scores of `akin eval --json`.
 fn scores(at: &Workplace, arguments: &[&str]) -> Value {
-    let answer = at.akin(&[&["eval"], arguments, &["--json"]].concat());
-    answer.expect_code(0);
+    let answer = at.akin(&[&["eval"], arguments, &["--json"]].concat()).expect_code(0);
     serde_json::from_str::<Value>(&answer.stdout).unwrap()["overall"].clone()
 }
 
 #[test]
 fn an_onnx_file_and_a_folder_become_a_bundle() {
     let at = at();
-    let init = at.akin(&["init", "data", "--onnx", "tokens.onnx", "--out", "p.toml", "--yes"]);
-    init.expect_code(0);
-    init.expect_stderr("nothing beside");
+    at.akin(&["init", "data", "--onnx", "tokens.onnx", "--out", "p.toml", "--yes"])
+        .expect_code(0)
+        .expect_stderr("nothing beside");
     at.akin(&["train", "p.toml", "--out", "run", "--set", "run.epochs=3"]).expect_code(0);
     assert!(at.path("p.features").is_file());
     // The same features serve another loss.
     let again =
         at.akin(&["train", "p.toml", "--out", "run2", "--set", "run.epochs=1", "--set", "loss.kind=roadmap"]);
-    again.expect_code(0);
+    let again = again.expect_code(0);
     assert!(!again.stderr.contains("Computed the features"), "{}", again.stderr);
 
     let config = at.read("run/config.toml");
@@ -48,14 +47,13 @@ fn an_onnx_file_and_a_folder_become_a_bundle() {
     at.akin(&["embed", "run", "data/images", "--out", "e.npy"]).expect_code(0);
     at.akin(&["report", "run", "--out", "report.html"]).expect_code(0);
 
-    let refused = at.akin(&["export", "run", "--out", "bundle", "--maps", "pca"]);
-    refused.expect_code(1);
-    refused.expect_stderr("its licence is not known");
+    at.akin(&["export", "run", "--out", "bundle", "--maps", "pca"])
+        .expect_code(1)
+        .expect_stderr("its licence is not known");
     at.akin(&["export", "run", "--out", "bundle", "--maps", "pca", "--licence", "MIT"]).expect_code(0);
     assert_eq!(at.bytes("bundle/0-p/model.onnx"), at.bytes("tokens.onnx"));
-    let verified = at.akin(&["verify", "bundle"]);
-    verified.expect_code(0);
-    verified.expect_stdout("embeds the parity pictures as the trainer did: cosine 1.0000");
+    let verified = at.akin(&["verify", "bundle"]).expect_code(0);
+    let verified = verified.expect_stdout("embeds the parity pictures as the trainer did: cosine 1.0000");
     assert!(!verified.stdout.contains("akin did not write it"), "{}", verified.stdout);
     // The bundle has the whole encoder: neither the run nor the file is needed.
     let first = at.read("e.csv").lines().nth(1).unwrap().to_owned();
@@ -117,9 +115,9 @@ fn files_that_cannot_be_run_are_refused_before_the_work() {
         ("absent", "absent.onnx"),
     ] {
         let file = format!("{name}.onnx");
-        let refused = at.akin(&["embed", "--onnx", &file, "data/images", "--out", "e.npy"]);
-        refused.expect_code(1);
-        refused.expect_stderr(words);
+        at.akin(&["embed", "--onnx", &file, "data/images", "--out", "e.npy"])
+            .expect_code(1)
+            .expect_stderr(words);
         assert!(!at.path("e.npy").exists());
         at.akin(&["init", "data", "--onnx", &file, "--out", "p.toml", "--yes"]).expect_code(1);
         assert!(!at.path("p.toml").exists());
