@@ -162,14 +162,11 @@ impl BackboneConfig {
         }
     }
 
-    /// Whether it is the same network: an ONNX file may lie elsewhere.
-    pub fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Onnx(one), Self::Onnx(other)) => {
-                OnnxConfig { path: String::new(), ..one.clone() }
-                    == OnnxConfig { path: String::new(), ..other.clone() }
-            }
-            _ => self == other,
+    /// The backbone without what changes nothing of what it computes: where an ONNX file lies, and its licence.
+    pub fn computed(&self) -> Self {
+        match self {
+            Self::Onnx(onnx) => Self::Onnx(OnnxConfig { path: String::new(), licence: None, ..onnx.clone() }),
+            other => other.clone(),
         }
     }
 

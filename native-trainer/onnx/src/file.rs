@@ -68,6 +68,22 @@ impl OnnxFile {
         Ok(Self { path: path.to_owned(), bytes, data, sha256 })
     }
 
+    /// A file of a bundle, all of whose weights are inside.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no ONNX file, or have external data.
+    pub fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let model = parse(&bytes, path)?;
+        if let Some(location) = external(model.graph.as_ref()).first() {
+            return Err(problem(
+                format!("{} has weights in {location:?}, but all of them should be inside", path.display()),
+                "export the bundle again",
+            ));
+        }
+        Ok(Self { path: path.to_owned(), sha256: sha256(&bytes), bytes, data: BTreeMap::new() })
+    }
+
     /// The input of the graph.
     ///
     /// # Errors
@@ -137,7 +153,7 @@ fn external(graph: Option<&GraphProto>) -> Vec<String> {
 
 /// The file with the data of a tensor; none if the model holds them. A tensor without a name of a file gives an empty one,
 /// which is refused.
-fn location(tensor: &TensorProto) -> Option<String> {
+pub(crate) fn location(tensor: &TensorProto) -> Option<String> {
     if tensor.data_location != Some(DataLocation::EXTERNAL) {
         return None;
     }

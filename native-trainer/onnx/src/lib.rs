@@ -14,7 +14,9 @@
 mod file;
 mod graph;
 mod network;
+mod old_softmax;
 pub mod preprocessing;
+mod whole;
 mod wire;
 
 pub use file::{MAX_FILE, MAX_TOTAL, OnnxFile};

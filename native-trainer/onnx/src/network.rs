@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 
 use akin_base::problem::problem;
 use anyhow::Result;
@@ -13,6 +14,7 @@ use rten_tensor::{AsView, Layout as _, NdTensor, Tensor};
 
 use crate::file::OnnxFile;
 use crate::graph::{self, Element, Input, Layout};
+use crate::old_softmax;
 
 /// The most tokens before the patches that are recognised. More have to be named.
 const MAX_PREFIX: usize = 16;
@@ -77,9 +79,12 @@ impl Network {
     /// A graph without the one input and output that are needed; an operator that the
     /// engine does not know.
     pub fn open(file: OnnxFile, choice: &Choice, side: Option<u32>) -> Result<Self> {
-        let proto = file.model()?;
+        let mut proto = file.model()?;
+        let OnnxFile { path, mut bytes, data, sha256 } = file;
+        if old_softmax::rewrite(&mut proto) {
+            bytes = proto.write_buf().map_err(|error| broken(&path, &error.to_string()))?;
+        }
         let graph = graph::graph(&proto)?;
-        let OnnxFile { path, bytes, data, sha256 } = file;
         let input = graph::input(graph, &path)?;
         let output = graph::output(graph, choice.output.as_deref(), choice.pooled, &path)?;
         if let (Some(takes), Some(given)) = (input.side, side)
@@ -133,13 +138,12 @@ impl Network {
             RunFault::Engine { node, text } => unsupported(&self.path, graph, node.as_deref(), &text),
             RunFault::Panic(text) => broken(&self.path, &text),
         };
-        let Output { shape, .. } = match quietly(|| self.compute(pattern.clone(), batch, side)) {
-            Err(panic) => return Err(broken(&self.path, &panic)),
-            Ok(Ok(output)) => output,
+        let Output { shape, .. } = match self.compute(pattern.clone(), batch, side) {
+            Ok(output) => output,
             // A graph may be made for one picture inside, whatever its input says.
-            Ok(Err(error)) if batch == 2 => {
+            Err(error) if batch == 2 => {
                 let one = pattern[..3 * side * side].to_vec();
-                if matches!(quietly(|| self.compute(one, 1, side)), Ok(Ok(_))) {
+                if self.compute(one, 1, side).is_ok() {
                     return Err(problem(
                         format!(
                             "{} embeds one picture, but not two at once: a size of the batch is fixed inside its graph",
@@ -150,7 +154,7 @@ impl Network {
                 }
                 return Err(explain(error));
             }
-            Ok(Err(error)) => return Err(explain(error)),
+            Err(error) => return Err(explain(error)),
         };
         (self.form, self.features) = self.form_of(&shape, batch)?;
         if let (Some(count), Form::Vector | Form::Maps) = (self.prefix_tokens, self.form) {
@@ -247,8 +251,8 @@ impl Network {
         };
         let options = RunOptions::default().with_thread_pool(Some(self.threads.clone()));
         let run = || self.model.run(vec![(self.input_id, images.into())], &[self.output_id], Some(options));
-        let outputs = catch_unwind(AssertUnwindSafe(run))
-            .map_err(|panic| RunFault::Panic(message_of(&*panic)))?
+        let outputs = quietly(run)
+            .map_err(RunFault::Panic)?
             .map_err(|error| RunFault::Engine { node: None, text: error.to_string() })?;
         let no_numbers =
             || RunFault::Engine { node: None, text: format!("the output {} has no floats", self.output) };
@@ -300,12 +304,24 @@ enum RunFault {
     Panic(String),
 }
 
-/// Runs `call` and returns the message of a panic. Nothing is printed.
+/// How many calls run whose panics are not printed.
+static QUIET: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs `call` and returns the message of a panic, which is not printed: the error says it. The engine has threads of its
+/// own, so panics of any thread are not printed meanwhile.
 fn quietly<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
-    let hook = take_hook();
-    set_hook(Box::new(|_| {}));
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let printing = take_hook();
+        set_hook(Box::new(move |panic| {
+            if QUIET.load(Ordering::Relaxed) == 0 {
+                printing(panic);
+            }
+        }));
+    });
+    QUIET.fetch_add(1, Ordering::Relaxed);
     let result = catch_unwind(AssertUnwindSafe(call));
-    set_hook(hook);
+    QUIET.fetch_sub(1, Ordering::Relaxed);
     result.map_err(|panic| message_of(&*panic))
 }
 

@@ -1,7 +1,7 @@
 //! `akin export`: writes runs into a bundle for the page.
 
 mod encoder;
-mod network;
+mod onnx;
 mod parity;
 mod thumbnails;
 
@@ -254,6 +254,7 @@ pub fn export(export: &Export) -> Result<()> {
     let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
+    onnx::check_licences(export)?;
     let dataset = Dataset::load(&first.selection())?;
     let digest = dataset.digest();
     runs.iter().try_for_each(|run| run.check_data(&digest))?;

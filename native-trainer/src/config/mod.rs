@@ -185,7 +185,7 @@ impl Config {
         if let Some(published) = &self.published {
             published.validate(self.data.levels())?;
         }
-        if self.model.is_onnx() && !self.model.freeze_backbone {
+        if self.model.onnx().is_some() && !self.model.freeze_backbone {
             return Err(problem(
                 "the backbone is an ONNX file, whose weights akin cannot train: the engine computes it forwards only",
                 "set model.freeze_backbone = true, and a head is trained on its features",

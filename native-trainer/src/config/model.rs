@@ -6,7 +6,7 @@ use akin_base::problem::problem;
 use akin_core::digest::sha256;
 use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
-use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
+use akin_core::models::{BackboneConfig, HeadConfig, OnnxConfig, Pooling};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,9 +87,22 @@ impl ModelConfig {
         }
     }
 
-    /// Whether the backbone is an ONNX file.
-    pub fn is_onnx(&self) -> bool {
-        matches!(self.backbone, BackboneConfig::Onnx(_))
+    /// The ONNX file that is the backbone, if it is one.
+    pub fn onnx(&self) -> Option<&OnnxConfig> {
+        match &self.backbone {
+            BackboneConfig::Onnx(onnx) => Some(onnx),
+            _ => None,
+        }
+    }
+
+    /// The backbone in print: its name, or that of its ONNX file.
+    pub fn backbone_title(&self) -> String {
+        match self.onnx() {
+            Some(onnx) => {
+                Path::new(&onnx.path).file_name().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            None => self.backbone.entry().title.to_owned(),
+        }
     }
 
     pub(super) fn validate(&self) -> Result<()> {
@@ -120,7 +133,7 @@ impl ModelConfig {
                 "write an address that starts with https:// or http://",
             )
         })?;
-        ensure(!self.is_onnx() || self.weights.is_none(), || {
+        ensure(self.onnx().is_none() || self.weights.is_none(), || {
             (
                 "model.weights is set, but the backbone is an ONNX file, which has its weights".into(),
                 "remove model.weights, or choose a backbone that `akin list backbones` prints",

@@ -3,12 +3,12 @@
 //! The config of a run has all of it: the file's absolute path and SHA-256, the output, the number of features and of prefix
 //! tokens, and the preprocessing. So a run can be read without the file, and refuses another file.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::bundle::OnnxEntry;
+use akin_core::encoder::Encoder;
 use akin_core::image::Preprocessing;
-use akin_core::models::BackboneConfig;
+use akin_core::models::{BackboneConfig, OnnxConfig};
 use anyhow::Result;
 use toml::{Table, Value};
 
@@ -36,33 +36,30 @@ pub(super) fn complete(model: &mut Table, backbone: &mut BackboneConfig) -> Resu
 ///
 /// A file that cannot be used, or is another than the config's; an akin without the engine.
 pub fn attach(encoder: Encoder, model: &ModelConfig) -> Result<Encoder> {
-    attach_to(encoder, &model.backbone, model.pooling.is_some())
-}
-
-/// As [`attach`], for an encoder of a bundle in a folder.
-///
-/// # Errors
-///
-/// As [`attach`].
-pub fn attach_in(folder: &Path, encoder: Encoder, config: &EncoderConfig) -> Result<Encoder> {
-    let mut backbone = config.backbone.clone();
-    if let BackboneConfig::Onnx(onnx) = &mut backbone {
-        onnx.path = folder.join(&onnx.path).to_string_lossy().into_owned();
-    }
-    attach_to(encoder, &backbone, config.pooling.is_some())
-}
-
-fn attach_to(encoder: Encoder, backbone: &BackboneConfig, pooled: bool) -> Result<Encoder> {
-    match backbone {
+    match &model.backbone {
         BackboneConfig::Onnx(onnx) => {
-            let network = engine::network(onnx, Some(encoder.preprocessing().side()), pooled)?;
+            let network = engine::network(onnx, Some(model.preprocessing.side()), model.pooling.is_some())?;
             Ok(encoder.attach(Arc::new(engine::Engine(network))))
         }
         _ => Ok(encoder),
     }
 }
 
-pub use engine::for_page;
+/// The encoder of a bundle with the engine for its ONNX file, whose bytes these are.
+///
+/// # Errors
+///
+/// Bytes that cannot be used; an akin without the engine.
+pub fn attach_bundled(
+    encoder: Encoder,
+    entry: &OnnxEntry,
+    onnx: &OnnxConfig,
+    bytes: Vec<u8>,
+) -> Result<Encoder> {
+    let side = encoder.preprocessing().side();
+    Ok(encoder.attach(Arc::new(engine::bundled(entry, onnx, bytes, side)?)))
+}
+
 #[cfg(feature = "onnx")]
 pub use engine::network;
 
@@ -74,11 +71,11 @@ mod engine {
 
     use akin_base::problem::{parts, problem};
     use akin_base::terminal;
-    use akin_core::bundle::{self, InputType, OnnxEntry};
+    use akin_core::bundle::OnnxEntry;
     use akin_core::image::{Preprocessing, PreprocessingConfig};
     use akin_core::models::{ForeignNetwork, ForeignOutput, OnnxConfig};
     use akin_core::{Error, Kind};
-    use akin_onnx::{Choice, Element, Form, Layout, Network, OnnxFile, preprocessing};
+    use akin_onnx::{Choice, Form, Network, OnnxFile, preprocessing};
     use anyhow::Result;
     use toml::Table;
 
@@ -131,44 +128,12 @@ mod engine {
         Ok(network)
     }
 
-    /// The bytes of an ONNX file for the page, and how the page calls it. `file` is its path in the bundle.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be used, has external data, or takes numbers of 64 bits.
-    pub fn for_page(
-        onnx: &OnnxConfig,
-        side: u32,
-        pooled: bool,
-        file: String,
-    ) -> Result<(Vec<u8>, OnnxEntry)> {
-        let network = network(onnx, Some(side), pooled)?;
-        let OnnxFile { bytes, data, sha256, .. } = OnnxFile::read(network.path())?;
-        check_sha256(onnx, &sha256)?;
-        if !data.is_empty() {
-            return Err(problem(
-                format!("{} has its weights in other files, and the page loads one file", onnx.path),
-                "write it as one file: onnx.save(onnx.load(\"model.onnx\"), \"one.onnx\") in Python",
-            ));
-        }
-        let input = network.input();
-        let element_type = match input.element {
-            Element::Float => InputType::F32,
-            Element::Half => InputType::F16,
-            Element::Byte => InputType::U8,
-            Element::Double => {
-                return Err(problem(
-                    format!("{} takes numbers of 64 bits, which the page does not give it", onnx.path),
-                    "export it with an input of 32 bits",
-                ));
-            }
-        };
-        let layout = match input.layout {
-            Layout::Planes => bundle::Layout::ChannelsFirst,
-            Layout::Pixels => bundle::Layout::ChannelsLast,
-        };
-        let (input, output) = (input.name.clone(), network.output().to_owned());
-        Ok((bytes, OnnxEntry { file, input, layout, element_type, output, int8: None }))
+    /// The engine for the ONNX file of a bundle.
+    pub(super) fn bundled(entry: &OnnxEntry, onnx: &OnnxConfig, bytes: Vec<u8>, side: u32) -> Result<Engine> {
+        let choice =
+            Choice { output: Some(entry.output.clone()), prefix_tokens: onnx.prefix_tokens, pooled: false };
+        let file = OnnxFile::of_bytes(Path::new(&entry.file), bytes)?;
+        Ok(Engine(Arc::new(Network::open(file, &choice, Some(side))?)))
     }
 
     fn check_sha256(onnx: &OnnxConfig, found: &str) -> Result<()> {
@@ -281,11 +246,11 @@ mod engine {
         ))
     }
 
-    pub(super) fn complete(onnx: &mut OnnxConfig, _: &Table) -> Result<Preprocessing> {
-        match network(onnx, None, false)? {}
+    pub(super) fn bundled(_: &OnnxEntry, onnx: &OnnxConfig, _: Vec<u8>, _: u32) -> Result<Engine> {
+        network(onnx, None, false).map(Engine)
     }
 
-    pub fn for_page(onnx: &OnnxConfig, _: u32, _: bool, _: String) -> Result<(Vec<u8>, OnnxEntry)> {
+    pub(super) fn complete(onnx: &mut OnnxConfig, _: &Table) -> Result<Preprocessing> {
         match network(onnx, None, false)? {}
     }
 }

@@ -91,7 +91,7 @@ impl PretrainedConfig {
             if let Some(published) = &part.published {
                 published.validate(part.data.levels())?;
             }
-            if part.model.weights.is_none() && !part.model.is_onnx() {
+            if part.model.weights.is_none() && part.model.onnx().is_none() {
                 return Err(problem(
                     "the config has no model.weights, so its backbone has learned nothing that could be evaluated",
                     "name a file of published weights, or train first and give the run",

@@ -18,7 +18,6 @@ use akin_base::quantities::counted;
 use akin_base::sealed::{self, Flaw, Format};
 use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;
-use akin_core::models::BackboneConfig;
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -147,19 +146,15 @@ fn items_of_splits(dataset: &Dataset) -> Vec<usize> {
 /// the seed of random ones), the pooling and the preprocessing.
 fn key(config: &Config) -> Result<String> {
     let model = &config.model;
-    let mut backbone = model.backbone.clone();
-    let weights = match (&mut backbone, &model.weights) {
-        // The file counts, and not where it lies.
-        (BackboneConfig::Onnx(onnx), _) => {
-            onnx.path.clear();
-            onnx.sha256.clone().unwrap_or_default()
-        }
-        (_, Some(path)) => {
+    let backbone = model.backbone.computed();
+    let weights = match (model.onnx(), &model.weights) {
+        (Some(onnx), _) => onnx.sha256.clone().unwrap_or_default(),
+        (None, Some(path)) => {
             let bytes = read_regular_file(path)
                 .advise(|| format!("the weights {} cannot be read", path.display()), "check model.weights")?;
             sha256(&bytes)
         }
-        _ => format!("seed {}", config.run.seed),
+        (None, None) => format!("seed {}", config.run.seed),
     };
     let text = match model.pooling {
         None => serde_json::to_string(&(&backbone, &model.preprocessing, weights))?,

@@ -223,7 +223,7 @@ impl Run {
         }
         let trained = self.summary()?.encoder;
         let parts = [
-            ("model.backbone", !trained.backbone.is_same(&now.backbone)),
+            ("model.backbone", trained.backbone.computed() != now.backbone.computed()),
             ("model.pooling", trained.pooling != now.pooling),
             ("model.head", trained.head != now.head),
             ("model.preprocessing", trained.preprocessing != now.preprocessing),
@@ -372,7 +372,7 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
 /// A file that cannot be read, has another SHA-256 than `model.weights_sha256` or does not fit, or a backbone without
 /// published weights.
 pub fn load_backbone(encoder: &mut Encoder, model: &ModelConfig) -> Result<Option<String>> {
-    if model.is_onnx() {
+    if model.onnx().is_some() {
         *encoder = onnx::attach(encoder.clone(), model)?;
     }
     let Some(path) = &model.weights else { return Ok(None) };

@@ -7,12 +7,14 @@ use akin_base::quantities::counted;
 use akin_core::bundle::{MANIFEST, Manifest, Map, MapProxies, Parity};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::{Pixels, decode};
+use akin_core::models::BackboneConfig;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 
 use super::check::Checks;
 use crate::config::DeviceName;
-use crate::config::{device, onnx};
+use crate::config::device;
+use crate::config::onnx::attach_bundled;
 
 /// Checks the manifest, the length and SHA-256 of every file, what the files hold, and that each encoder computes
 /// the embeddings of its parity check.
@@ -78,7 +80,7 @@ pub fn check(directory: &Path, checks: &mut Checks) {
             );
             continue;
         }
-        checks.result(what, own_cosine(directory, &manifest, place, parity, &bytes), |cosine| {
+        checks.result(what, own_cosine(&manifest, place, parity, &bytes), |cosine| {
             format!("embeds the parity pictures as the trainer did: cosine {cosine:.6}")
         });
     }
@@ -129,7 +131,6 @@ fn check_contents<'a>(
 
 /// The smallest cosine of this machine's embeddings of the parity pictures to the trainer's.
 fn own_cosine<'a>(
-    directory: &Path,
     manifest: &Manifest,
     place: usize,
     parity: &Parity,
@@ -138,8 +139,10 @@ fn own_cosine<'a>(
     let entry = manifest.encoder(place)?;
     let device = device::open(DeviceName::Cpu).or_else(|_| device::open(DeviceName::Auto))?;
     let config = EncoderConfig::of_bundle(entry)?;
-    let encoder =
-        onnx::attach_in(directory, config.load(bytes(&entry.weights)?.to_vec(), &device)?, &config)?;
+    let mut encoder = config.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&entry.onnx, &config.backbone) {
+        encoder = attach_bundled(encoder, onnx, backbone, bytes(&onnx.file)?.to_vec())?;
+    }
     let decoded = manifest.parity_pictures.iter().map(|path| Ok(decode(bytes(path)?)?));
     let pictures: Vec<Pixels> = decoded.collect::<Result<_>>()?;
     let trainers = manifest.parity_embeddings(place, bytes(&parity.embeddings)?)?;
