@@ -27,7 +27,7 @@ use burn::tensor::Device;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, ModelConfig, Protocol};
+use crate::config::{Config, ModelConfig, Protocol, onnx};
 use crate::data::DataDigest;
 use crate::runs::magnitude::is_finite;
 
@@ -205,7 +205,7 @@ impl Run {
     fn load(&self, path: &Path, weights: Vec<u8>, device: &Device) -> Result<Encoder> {
         let config = encoder_config(&self.config);
         self.check_encoder_config(&config)?;
-        let encoder = config.load(weights, device)?;
+        let encoder = onnx::attach(config.load(weights, device)?, &self.config.model)?;
         if !is_finite(&encoder) {
             return Err(problem(
                 format!("the trained weights {} have NaN or infinity", path.display()),
@@ -223,7 +223,7 @@ impl Run {
         }
         let trained = self.summary()?.encoder;
         let parts = [
-            ("model.backbone", trained.backbone != now.backbone),
+            ("model.backbone", trained.backbone.computed() != now.backbone.computed()),
             ("model.pooling", trained.pooling != now.pooling),
             ("model.head", trained.head != now.head),
             ("model.preprocessing", trained.preprocessing != now.preprocessing),
@@ -364,14 +364,17 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
     }
 }
 
-/// Reads the published weights of the backbone, `model.weights`, into the encoder, if the config names them. Returns the
-/// SHA-256 of their file.
+/// Reads the published weights of the backbone, `model.weights`, into the encoder, if the config names them, and attaches
+/// the engine of an ONNX file. Returns the SHA-256 of the weights' file.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, has another SHA-256 than `model.weights_sha256` or does not fit, or a backbone without
 /// published weights.
 pub fn load_backbone(encoder: &mut Encoder, model: &ModelConfig) -> Result<Option<String>> {
+    if model.onnx().is_some() {
+        *encoder = onnx::attach(encoder.clone(), model)?;
+    }
     let Some(path) = &model.weights else { return Ok(None) };
     let bytes = read_regular_file(path).advise(
         || format!("the weights {} cannot be read", path.display()),

@@ -309,6 +309,13 @@ pub fn learned_ancestors(
 /// The backbone, its size, and what an image costs.
 pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
     let side = config.model.preprocessing.side();
+    if let Some(onnx) = config.model.onnx() {
+        return format!(
+            "{}: {} features of an image of {side}×{side} pixels, computed by another engine",
+            config.model.backbone_title(),
+            onnx.features()
+        );
+    }
     format!(
         "{}: {} parameters, {} multiply-adds for an image of {side}×{side} pixels",
         config.model.backbone.entry().title,
@@ -611,7 +618,7 @@ impl<'a> Training<'a> {
                 self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
             },
         };
-        let differentiated = images.differentiate(&encoder, &loss);
+        let differentiated = images.differentiate(&encoder, &loss)?;
         // A picture may have become unreadable since its view was to be made.
         self.pictures.check()?;
         let mut magnitudes = differentiated.gradients.magnitudes(&encoder, &loss);
@@ -663,9 +670,9 @@ impl<'a> Training<'a> {
         range: Range<usize>,
         device: &Device,
         backbone_learns: bool,
-    ) -> Tensor<2> {
+    ) -> Result<Tensor<2>> {
         match &self.features {
-            Some(features) => encoder.embed_features(features.batch(&batch.items[range], device)),
+            Some(features) => Ok(encoder.embed_features(features.batch(&batch.items[range], device))),
             None => {
                 let half;
                 let encoder = match self.run.config.precision() {
@@ -680,11 +687,12 @@ impl<'a> Training<'a> {
                     None => Cow::Owned(self.views(encoder).part(self.pictures, batch, range)),
                 };
                 let images = encoder.batch(&views, device);
-                if backbone_learns || !device.is_autodiff() {
+                let embeddings = if backbone_learns || !device.is_autodiff() {
                     encoder.forward(images)
                 } else {
                     encoder.forward_frozen(images)
-                }
+                };
+                Ok(embeddings?)
             }
         }
     }
