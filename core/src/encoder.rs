@@ -67,8 +67,18 @@ impl EncoderConfig {
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`] for an architecture that this version does not know.
+    /// [`Kind::Bundle`] for an architecture that this version does not know, and an encoder without weights.
     pub fn of_bundle(entry: &EncoderEntry) -> Result<Self> {
+        if entry.weights.is_none() {
+            return Err(Error::new(
+                Kind::Bundle,
+                format!(
+                    "{:?} has embeddings of its gallery alone, and no weights that embed a picture",
+                    entry.name
+                ),
+                "search with items of the gallery on the page, or export the run of an encoder",
+            ));
+        }
         let unknown = |error: serde_json::Error| {
             Error::new(
                 Kind::Bundle,

@@ -40,9 +40,9 @@ fn contents() -> Contents {
         description: "a test".into(),
         family: None,
         architecture: json!({"backbone": "none", "dropout": 0.1}),
-        preprocessing: Preprocessing::new(Normalisation::Imagenet, 32).unwrap(),
+        preprocessing: Some(Preprocessing::new(Normalisation::Imagenet, 32).unwrap()),
         dimension: 2,
-        weights: format!("{name}/weights.bpk"),
+        weights: Some(format!("{name}/weights.bpk")),
         gallery_embeddings: format!("{name}/gallery.f32"),
         query_embeddings: Some(format!("{name}/queries.f32")),
         element_type: ElementType::F32,
@@ -811,9 +811,9 @@ proptest! {
         encoder.parity.as_mut().unwrap().cosine = parity;
         encoder.architecture = json!({ "dropout": dropout });
         encoder.description = description;
-        let mut settings = encoder.preprocessing.numbers().clone();
+        let mut settings = encoder.preprocessing.as_ref().unwrap().numbers().clone();
         settings.scale = scale;
-        encoder.preprocessing = settings.try_into().unwrap();
+        encoder.preprocessing = Some(settings.try_into().unwrap());
         let manifest = read(&writer().finish(&contents).unwrap()).unwrap();
         prop_assert_eq!(manifest.contents(), &contents);
     }

@@ -46,6 +46,9 @@ const ONNX: &str = "onnx";
 /// The feature that a bundle with a parity check in place of the older self-test requires of its reader.
 const PARITY: &str = "parity";
 
+/// The feature that a bundle with an encoder without weights requires of its reader.
+const WITHOUT_WEIGHTS: &str = "without_weights";
+
 /// The largest number of pictures of the parity check.
 pub const MAX_PARITY_PICTURES: usize = 64;
 
@@ -139,16 +142,20 @@ pub struct EncoderEntry {
     /// with a choice of bits. `None` for an encoder that stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// Backbone and head, as in the config of a run; `encoder` defines their meaning.
+    /// Backbone and head, as in the config of a run; `encoder` defines their meaning. Null without weights.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub architecture: serde_json::Value,
-    /// What is done to an image before the backbone.
+    /// What is done to an image before the backbone. `None` without weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
-    pub preprocessing: Preprocessing,
+    pub preprocessing: Option<Preprocessing>,
     /// d, the dimension of an embedding.
     pub dimension: usize,
-    /// The path of the weights.
-    pub weights: String,
+    /// The path of the weights. `None` if only the embeddings of the items are known: these can be searched and shown, but
+    /// no other picture can be embedded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// The path of the gallery's embeddings.
     pub gallery_embeddings: String,
     /// The path of the stored queries' embeddings; `None` if and only if there are no stored queries.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, Int8Loss, ItemKinship,
     KINSHIP, MANIFEST, MAX_DIMENSION, MAX_PARITY_PICTURES, Map, MapGeometry, MapMeans, MapProxies,
-    NO_ANCESTOR, ONNX, OnnxEntry, PARITY, Parity, QueryColumn, VERSION, canonical,
+    NO_ANCESTOR, ONNX, OnnxEntry, PARITY, Parity, QueryColumn, VERSION, WITHOUT_WEIGHTS, canonical,
 };
 use crate::certainty::BestScores;
 use crate::digest::sha256;
@@ -22,7 +22,7 @@ use crate::taxonomy::{Labels, known_levels};
 use crate::{Error, Kind, Result};
 
 /// The names in `requires` that this reader knows.
-const FEATURES: &[&str] = &[HALF_PRECISION, KINSHIP, ONNX, PARITY];
+const FEATURES: &[&str] = &[HALF_PRECISION, KINSHIP, ONNX, PARITY, WITHOUT_WEIGHTS];
 
 const DOWNLOAD_AGAIN: &str = "download the bundle again, or write it again with `akin export`";
 const EXPORT_AGAIN: &str = "write the bundle again with `akin export`";
@@ -407,12 +407,13 @@ impl Manifest {
 
     /// Checks that `requires` names every feature that the contents use, since an older reader relies on it.
     fn check_required(&self, required: &[String]) -> Result<()> {
-        let uses: [(&str, &str, fn(&EncoderEntry) -> bool); 3] = [
+        let uses: [(&str, &str, fn(&EncoderEntry) -> bool); 4] = [
             (HALF_PRECISION, "its embeddings are in half precision", |entry| {
                 entry.element_type == ElementType::F16
             }),
             (ONNX, "its network is an ONNX file", |entry| entry.onnx.is_some()),
             (PARITY, "it has a parity check", |entry| entry.parity.is_some()),
+            (WITHOUT_WEIGHTS, "it has no weights", |entry| entry.weights.is_none()),
         ];
         for (feature, why, is_used) in uses {
             if let Some(entry) = self.encoders.iter().find(|entry| is_used(entry))
@@ -427,10 +428,11 @@ impl Manifest {
         Ok(())
     }
 
-    fn check_parity(&self, EncoderEntry { name, dimension, parity, .. }: &EncoderEntry) -> Result<()> {
+    fn check_parity(&self, entry: &EncoderEntry) -> Result<()> {
+        let EncoderEntry { name, dimension, parity, weights, .. } = entry;
         let pictures = self.parity_pictures.len();
         match parity {
-            None if pictures == 0 => Ok(()),
+            None if pictures == 0 || weights.is_none() => Ok(()),
             None => Err(inconsistent(format!(
                 "there are {pictures} parity pictures, but encoder {name:?} has no embeddings of them"
             ))),
@@ -547,7 +549,15 @@ impl Manifest {
             .config
             .checked(self.taxonomy.depth())
             .map_err(|error| inconsistent(format!("the report of encoder {name:?}: {}", error.message())))?;
-        self.file(&entry.weights)?;
+        match (&entry.weights, &entry.preprocessing) {
+            (Some(weights), Some(_)) => self.file(weights).map(drop)?,
+            (None, None) if entry.architecture.is_null() && entry.parity.is_none() => {}
+            _ => {
+                return Err(inconsistent(format!(
+                    "encoder {name:?} has some of weights, architecture, preprocessing and parity check, and not the others"
+                )));
+            }
+        }
         let element = entry.element_type.bytes();
         self.check_length(&entry.gallery_embeddings, &[self.gallery.count, *dimension, element])?;
         match &entry.query_embeddings {

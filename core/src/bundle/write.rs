@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::read::{bundle_error, check_path};
 use super::{
     Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, KINSHIP, MANIFEST, Manifest, Map,
-    MapMeans, MapProxies, ONNX, PARITY, VERSION, canonical,
+    MapMeans, MapProxies, ONNX, PARITY, VERSION, WITHOUT_WEIGHTS, canonical,
 };
 use crate::Result;
 use crate::digest::sha256;
@@ -79,11 +79,13 @@ impl BundleWriter {
         value["version"] = VERSION.into();
         let half = contents.encoders.iter().any(|entry| entry.element_type == ElementType::F16);
         let onnx = contents.encoders.iter().any(|entry| entry.onnx.is_some());
+        let weightless = contents.encoders.iter().any(|entry| entry.weights.is_none());
         let required = [
             half.then_some(HALF_PRECISION),
             contents.kinship.as_ref().map(|_| KINSHIP),
             onnx.then_some(ONNX),
             (!contents.parity_pictures.is_empty()).then_some(PARITY),
+            weightless.then_some(WITHOUT_WEIGHTS),
         ];
         if required.iter().any(Option::is_some) {
             value["requires"] = required.into_iter().flatten().collect();

@@ -134,7 +134,8 @@ fn metric(text: &str) -> Result<Metric, String> {
     text.parse().map_err(|error: akin_core::Error| format!("{error} (`akin list metrics` lists all of them)"))
 }
 
-fn similarity(text: &str) -> Result<Similarity, String> {
+/// `cosine`, `poincare:0.1`.
+pub fn similarity(text: &str) -> Result<Similarity, String> {
     let number = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
     let curvature = number.and_then(|number| Curvature::try_from(number).ok());
     match (text, curvature) {

@@ -1,5 +1,6 @@
 //! `akin export`: writes runs into a bundle for the page.
 
+mod embeddings;
 mod encoder;
 mod onnx;
 mod parity;
@@ -23,7 +24,8 @@ use akin_server::{page, site};
 use anyhow::Result;
 use clap::Args;
 
-use self::encoder::add_encoder;
+use self::embeddings::EmbeddingArgs;
+use self::encoder::{Added, add_encoder};
 use self::parity::parity_pictures;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
@@ -43,7 +45,7 @@ use crate::runs::run::{Run, Which, refuse_twins};
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Run directories, all over the same data.
-    #[arg(value_name = "RUN", required = true)]
+    #[arg(value_name = "RUN", required_unless_present = "embeddings")]
     pub runs: Vec<PathBuf>,
     /// The folder to write.
     #[arg(long, value_name = "BUNDLE")]
@@ -98,6 +100,8 @@ pub struct ExportArgs {
     pub no_maps: bool,
     #[command(flatten)]
     pub compute: ComputeArgs,
+    #[command(flatten)]
+    pub embeddings: EmbeddingArgs,
 }
 
 /// The maps that are written by default.
@@ -179,7 +183,11 @@ pub fn run(args: ExportArgs) -> Result<()> {
         }
         None => None,
     };
-    let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data));
+    let title = match (args.title, runs.first()) {
+        (Some(title), _) => title,
+        (None, Some(run)) => title_of(&run.config.data),
+        (None, None) => title_of(&args.embeddings.data()?),
+    };
     let notice = args.notice.map(|path| {
         let text =
             read_regular_file(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
@@ -188,7 +196,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
             "give a text file in UTF-8 with `--notice`",
         )
     });
-    export(&Export {
+    let settings = Export {
         runs: &runs,
         which: args.compute.which,
         out: &args.out,
@@ -202,7 +210,11 @@ pub fn run(args: ExportArgs) -> Result<()> {
         group_bits: args.group_bits,
         maps: if args.no_maps { &[] } else { &args.maps },
         progress: args.compute.progress,
-    })?;
+    };
+    match args.embeddings.embeddings {
+        Some(_) => args.embeddings.export(&settings)?,
+        None => export(&settings)?,
+    }
     terminal::print(&args.out.display().to_string())?;
     if let (Some(site), Some(page)) = (&args.site, page) {
         let folders: Vec<PathBuf> = [args.out].into_iter().chain(args.with).collect();
@@ -248,7 +260,7 @@ fn refuse_overlap(bundle: &Path, site: &Path, with: &[PathBuf]) -> Result<()> {
 /// Embeds the gallery with every run and writes the bundle, `bundle.json` last. The runs may rank by different
 /// similarities, because heads differ in geometry. An existing bundle is replaced only when the new one is complete.
 pub fn export(export: &Export) -> Result<()> {
-    let Export { runs, out, progress, .. } = export;
+    let Export { runs, out, .. } = export;
     check_runs(runs)?;
     let first = &runs[0].config;
     let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
@@ -265,35 +277,55 @@ pub fn export(export: &Export) -> Result<()> {
     let (mut gallery, mut queries) = (Vec::new(), Vec::new());
     for ((run, name), family) in runs.iter().zip(distinct_names(runs)).zip(families) {
         let mut entry;
-        (entry, gallery, queries) =
+        Added { entry, gallery, queries } =
             add_encoder(&mut bundle, export, run, name, encoders.len(), &dataset, &pictures)?;
         entry.family = family;
         encoders.push(entry);
     }
+    let card = model_card(export, &dataset);
+    write(export, bundle, card, &dataset, &pictures, &first.eval, encoders, (gallery, queries), &configs)
+}
+
+/// Adds what all encoders share, and writes the bundle. `configs` are those of the encoders, if these have any.
+#[allow(clippy::too_many_arguments)]
+fn write(
+    export: &Export,
+    mut bundle: BundleWriter,
+    model_card: String,
+    dataset: &Dataset,
+    pictures: &Pictures,
+    eval: &EvaluationConfig,
+    encoders: Vec<EncoderEntry>,
+    (gallery, queries): (Vec<usize>, Vec<usize>),
+    configs: &[&Config],
+) -> Result<()> {
+    let Export { out, progress, .. } = export;
     let all: Vec<usize> = gallery.iter().chain(&queries).copied().collect();
     let labels = dataset.labels.select(&all);
     bundle.add("labels.bin", label_bytes(&labels))?;
     let mut parity = Vec::new();
-    for (path, bytes) in parity_pictures(&pictures, &gallery)? {
-        bundle.add(&path, bytes)?;
-        parity.push(path);
+    if encoders.iter().any(|encoder| encoder.weights.is_some()) {
+        for (path, bytes) in parity_pictures(pictures, &gallery)? {
+            bundle.add(&path, bytes)?;
+            parity.push(path);
+        }
     }
     let contents = Contents {
         title: export.title.clone(),
         description: export.description.clone(),
         licence: export.licence.clone(),
-        model_card: model_card(export, &dataset),
+        model_card,
         taxonomy: dataset.taxonomy.clone(),
         gallery: Items { count: gallery.len() },
         queries: Items { count: queries.len() },
         labels: "labels.bin".into(),
         kinship: ItemKinship::new(&labels),
-        thumbnails: add_thumbnails(&mut bundle, &pictures, &all, export.tile)?,
-        evaluation_config: first.eval.clone(),
+        thumbnails: add_thumbnails(&mut bundle, pictures, &all, export.tile)?,
+        evaluation_config: eval.clone(),
         parity_pictures: parity,
         encoders,
     };
-    bundle.add(MODEL_CARD, model_card_file(&contents, &configs)?.into_bytes())?;
+    bundle.add(MODEL_CARD, model_card_file(&contents, configs)?.into_bytes())?;
     if let Some(notice) = &export.notice {
         bundle.add(NOTICE, notice.clone().into_bytes())?;
     }

@@ -75,7 +75,7 @@ impl KnownGallery {
         let embeddings =
             bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;
         let similarity = entry.report.config.similarity;
-        let mut encoder = config.load(bundle.file(&entry.weights)?, &device)?;
+        let mut encoder = config.load(bundle.file(entry.weights.as_deref().unwrap_or_default())?, &device)?;
         if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&entry.onnx, &config.backbone) {
             encoder = attach_bundled(encoder, onnx, backbone, bundle.file(&onnx.file)?)?;
         }

@@ -16,7 +16,7 @@ use super::listing::ListedImage;
 use super::splits::{Splits, junk};
 use super::storage::Part;
 use super::{Storage, list};
-use crate::config::{DataConfig, MissingFiles, Protocol, Selection, TableConfig};
+use crate::config::{DataConfig, MissingFiles, Protocol, Selection, SplitConfig, TableConfig};
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
@@ -68,6 +68,21 @@ impl Dataset {
         dataset.warn_of_missing_files();
         dataset.check_splits(&selection.data, &dataset.splits.named()[1..])?;
         dataset.check_files(&selection.data)?;
+        Ok(dataset)
+    }
+
+    /// Every image of these data, whatever its split: each is a query, and the others are its gallery.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dataset::load`].
+    pub fn load_all(data: DataConfig) -> Result<Self> {
+        // A split that is drawn needs no column.
+        let split = SplitConfig { test_fraction: Some(0.5), ..SplitConfig::default() };
+        let mut dataset = Self::read(&Selection { data: data.clone(), split, seed: 0 })?;
+        dataset.splits = Splits { query: (0..dataset.paths.len()).collect(), ..Splits::default() };
+        dataset.check_splits(&data, &dataset.splits.named()[1..])?;
+        dataset.check_files(&data)?;
         Ok(dataset)
     }
 

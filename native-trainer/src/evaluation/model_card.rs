@@ -40,14 +40,18 @@ pub fn model_card_file(contents: &Contents, configs: &[&Config]) -> Result<Strin
     for (encoder, config) in contents.encoders.iter().zip(configs) {
         card += &about(encoder, config)?;
     }
-    card += "\n## Use\n\nThe folder is a bundle of akin.\n\n```sh\nakin serve .                  # the page\nakin search . photo.jpg       # \
-             the nearest items, in the terminal\n```\n\n`bundle.json` says what each file is, with its SHA-256.\n";
+    card +=
+        "\n## Use\n\nThe folder is a bundle of akin.\n\n```sh\nakin serve .                  # the page\n";
+    if contents.encoders.iter().any(|encoder| encoder.weights.is_some()) {
+        card += "akin search . photo.jpg       # the nearest items, in the terminal\n";
+    }
+    card += "```\n\n`bundle.json` says what each file is, with its SHA-256.\n";
     Ok(card)
 }
 
 /// An encoder: its parts, its results and its config.
 fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
-    let side = encoder.preprocessing.side();
+    let side = config.model.preprocessing.side();
     let mut about = format!(
         "\n## Results of {}\n\n{}: {}, images of {side}×{side} pixels, embeddings of {} dimensions.\n",
         text(&encoder.name),

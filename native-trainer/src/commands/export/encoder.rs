@@ -19,11 +19,11 @@ use serde_json::Value;
 
 use super::parity::{add_parity, parity_pictures};
 use super::{Export, onnx};
-use crate::config::{Config, device};
+use crate::config::device;
 use crate::data::Dataset;
 use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
-use crate::evaluation::embedding::evaluate_dataset;
+use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
 use crate::evaluation::projection::{Method, Projection, project};
 use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
@@ -33,8 +33,7 @@ use crate::training::learned_ancestors;
 /// The number of nearest items stored for each proxy.
 const NEAREST: usize = 8;
 
-/// Adds the files of a run's encoder, which is the bundle's encoder `number`. Also gives the items of its gallery, and
-/// those of the queries if they are a split of their own.
+/// Adds the files of a run's encoder, which is the bundle's encoder `number`.
 pub fn add_encoder(
     bundle: &mut BundleWriter,
     export: &Export,
@@ -43,7 +42,7 @@ pub fn add_encoder(
     number: usize,
     dataset: &Dataset,
     pictures: &Pictures,
-) -> Result<(EncoderEntry, Vec<usize>, Vec<usize>)> {
+) -> Result<Added> {
     let device = device::open(run.config.run.device)?;
     let encoder = run.encoder(export.which, &device)?;
     // The model card has an interval with each result.
@@ -56,12 +55,7 @@ pub fn add_encoder(
     if is_int8 && !eval.metrics.contains(&metric) {
         eval.metrics.push(metric);
     }
-    let mut evaluation = evaluate_dataset(&encoder, dataset, pictures, &eval, &device, export.progress)?;
-    let per_query = std::mem::take(&mut evaluation.report.per_query);
-    let (gallery, queries) = match evaluation.gallery {
-        Some(gallery) => (gallery, Some(evaluation.queries)),
-        None => (evaluation.queries, None),
-    };
+    let evaluation = evaluate_dataset(&encoder, dataset, pictures, &eval, &device, export.progress)?;
     // The browser loads akin's own backbones in half precision. Beside an ONNX file there is only a head, which is small.
     let weights = if encoder.is_foreign() { encoder.to_bytes()? } else { encoder.to_half_bytes()? };
     check_size(&name, weights.len())?;
@@ -79,9 +73,61 @@ pub fn add_encoder(
         }
         config.backbone = BackboneConfig::Onnx(onnx.backbone.clone());
     }
+    let gallery = evaluation.gallery.as_ref().unwrap_or(&evaluation.queries);
     let parity = parity_pictures(pictures, &gallery.items)?;
     let parity = add_parity(bundle, &folder, &parity, [&encoder, &shipped], &device)?;
-    let similarity = run.config.eval.similarity;
+    let proxies = if export.maps.contains(&Method::Poincare) {
+        learned_ancestors(run, export.which, dataset, pictures, &device)?
+    } else {
+        None
+    };
+    let seed = run.config.run.seed;
+    let mut added = add_items(bundle, export, dataset, evaluation, &folder, seed, proxies.as_ref())?;
+    let path = format!("{folder}/weights.bpk");
+    bundle.add(&path, weights)?;
+    added.entry = EncoderEntry {
+        name,
+        description: run.config.loss.describe(),
+        architecture: architecture(&config)?,
+        preprocessing: Some(config.preprocessing),
+        weights: Some(path),
+        parity: Some(parity),
+        onnx: onnx.as_ref().map(|onnx| onnx.entry.clone()),
+        licence: run.config.model.onnx().and_then(|onnx| onnx.licence.clone()),
+        ..added.entry
+    };
+    if let Some(onnx) = onnx {
+        bundle.add(&onnx.entry.file, onnx.bytes)?;
+    }
+    Ok(added)
+}
+
+/// An entry of a bundle, and the items behind it.
+pub struct Added {
+    /// The entry.
+    pub entry: EncoderEntry,
+    /// The items of the gallery.
+    pub gallery: Vec<usize>,
+    /// Those of the queries, if they are a split of their own.
+    pub queries: Vec<usize>,
+}
+
+/// Adds the files of an evaluation: the embeddings, their maps and their scores. Its entry has neither a name nor weights.
+pub fn add_items(
+    bundle: &mut BundleWriter,
+    export: &Export,
+    dataset: &Dataset,
+    mut evaluation: Evaluation,
+    folder: &str,
+    seed: u64,
+    proxies: Option<&Embeddings>,
+) -> Result<Added> {
+    let per_query = std::mem::take(&mut evaluation.report.per_query);
+    let (gallery, queries) = match evaluation.gallery {
+        Some(gallery) => (gallery, Some(evaluation.queries)),
+        None => (evaluation.queries, None),
+    };
+    let similarity = evaluation.report.config.similarity;
     let element_type = match similarity {
         Similarity::Poincare { .. } => ElementType::F32,
         _ if export.half => ElementType::F16,
@@ -101,45 +147,37 @@ pub fn add_encoder(
         }
         None => first_shared_levels(ranked, ranked, true, similarity)?,
     };
-    let proxies = if export.maps.contains(&Method::Poincare) {
-        learned_ancestors(run, export.which, dataset, pictures, &device)?
-    } else {
-        None
-    };
     // What a reader of the bundle computes from its rows.
     let own = LeaveOneOut::new(&rounded(&gallery.embeddings, element_type)?, &labels, similarity)?;
     let (columns, scores) = query_table(&per_query, &first_results);
     let entry = EncoderEntry {
-        description: run.config.loss.describe(),
+        name: String::new(),
+        description: String::new(),
         family: None,
-        architecture: architecture(&config)?,
-        preprocessing: config.preprocessing.clone(),
-        dimension: encoder.dimension(),
-        weights: format!("{folder}/weights.bpk"),
+        architecture: Value::Null,
+        preprocessing: None,
+        dimension: gallery.embeddings.dimension(),
+        weights: None,
         gallery_embeddings: format!("{folder}/gallery.{extension}"),
         query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
         element_type,
-        parity: Some(parity),
-        onnx: onnx.as_ref().map(|onnx| onnx.entry.clone()),
-        licence: run.config.model.onnx().and_then(|onnx| onnx.licence.clone()),
-        maps: add_maps(bundle, &folder, export, &run.config, ranked, proxies.as_ref())?,
+        parity: None,
+        onnx: None,
+        licence: None,
+        maps: add_maps(bundle, folder, export, similarity, seed, ranked, proxies)?,
         best_scores: own.best_scores(),
         calibration: own.calibration(),
-        affinities: add_affinities(bundle, &folder, ranked, similarity)?,
+        affinities: add_affinities(bundle, folder, ranked, similarity)?,
         query_scores: Some(QueryTable { columns, scores: format!("{folder}/query-scores.f32") }),
         report: evaluation.report,
-        name,
     };
     bundle.add(format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
-    bundle.add(&entry.weights, weights)?;
-    if let Some(onnx) = onnx {
-        bundle.add(&onnx.entry.file, onnx.bytes)?;
-    }
     bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
     if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
         bundle.add(path, embedding_bytes(queries.embeddings.values(), element_type))?;
     }
-    Ok((entry, gallery.items, queries.map(|queries| queries.items).unwrap_or_default()))
+    let queries = queries.map(|queries| queries.items).unwrap_or_default();
+    Ok(Added { entry, gallery: gallery.items, queries })
 }
 
 /// What weights of 8 bits save and cost.
@@ -157,16 +195,15 @@ fn add_maps(
     bundle: &mut BundleWriter,
     folder: &str,
     export: &Export,
-    config: &Config,
+    similarity: Similarity,
+    seed: u64,
     gallery: Labelled,
     proxies: Option<&Embeddings>,
 ) -> Result<Vec<Map>> {
-    let similarity = config.eval.similarity;
-    let projections =
-        project(gallery.embeddings, similarity, proxies, export.maps, config.run.seed, export.progress)?;
+    let projections = project(gallery.embeddings, similarity, proxies, export.maps, seed, export.progress)?;
     let mut maps = Vec::new();
     let means = ClassMeans::new(gallery)?;
-    let mut mean_maps = means.project(similarity, export.maps, config.run.seed, export.progress)?;
+    let mut mean_maps = means.project(similarity, export.maps, seed, export.progress)?;
     for Projection { method, description, geometry, points, proxies: proxy_points } in projections {
         let coordinates = format!("{folder}/{}", method.file_name());
         bundle.add(&coordinates, coordinate_bytes(&points))?;

@@ -65,7 +65,11 @@ pub fn check(directory: &Path, checks: &mut Checks) {
                  item has one label path",
             ),
         }
-        if bytes(&entry.weights).is_err() {
+        let Some(weights) = &entry.weights else {
+            checks.note(&what, "has embeddings of its items alone, and no weights that embed other pictures");
+            continue;
+        };
+        if bytes(weights).is_err() {
             continue;
         }
         let Some(parity) = &entry.parity else {
@@ -139,7 +143,7 @@ fn own_cosine<'a>(
     let entry = manifest.encoder(place)?;
     let device = device::open(DeviceName::Cpu).or_else(|_| device::open(DeviceName::Auto))?;
     let config = EncoderConfig::of_bundle(entry)?;
-    let mut encoder = config.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    let mut encoder = config.load(bytes(entry.weights.as_deref().unwrap_or_default())?.to_vec(), &device)?;
     if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&entry.onnx, &config.backbone) {
         encoder = attach_bundled(encoder, onnx, backbone, bytes(&onnx.file)?.to_vec())?;
     }
