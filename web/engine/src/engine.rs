@@ -43,7 +43,8 @@ struct Bundle {
 
 /// An encoder with its embeddings of the items.
 struct LoadedEncoder {
-    encoder: Encoder,
+    /// None if the bundle has embeddings alone.
+    encoder: Option<Encoder>,
     /// Who runs the backbone, if it is an ONNX file.
     foreign: Option<ForeignEngine>,
     embeddings: Embeddings,
@@ -136,7 +137,7 @@ impl Engine {
     pub fn load_encoder(
         &mut self,
         index: usize,
-        weights: Vec<u8>,
+        weights: Option<Vec<u8>>,
         gallery: Vec<u8>,
         queries: Option<Vec<u8>>,
         run: Option<Function>,
@@ -145,13 +146,19 @@ impl Engine {
         let bundle = self.bundle_mut()?;
         let manifest = &bundle.manifest;
         let entry = manifest.encoder(index).map_err(thrown)?;
-        manifest.verify(&entry.weights, &weights).map_err(thrown)?;
-        let config = EncoderConfig::of_bundle(entry).map_err(thrown)?;
         let embeddings = manifest.gallery_embeddings(index, &gallery).map_err(thrown)?;
         let queries =
             queries.map(|bytes| manifest.query_embeddings(index, &bytes)).transpose().map_err(thrown)?;
         let searchable = Gallery::new(&embeddings, entry.report.config.similarity).map_err(thrown)?;
-        let encoder = config.load(weights, &device).map_err(thrown)?;
+        let encoder = match (&entry.weights, weights) {
+            (Some(path), Some(weights)) => {
+                manifest.verify(path, &weights).map_err(thrown)?;
+                let config = EncoderConfig::of_bundle(entry).map_err(thrown)?;
+                Some(config.load(weights, &device).map_err(thrown)?)
+            }
+            (Some(_), None) => return Err(misuse("the weights of the encoder are missing")),
+            (None, _) => None,
+        };
         let foreign = match (&entry.onnx, run) {
             (Some(onnx), Some(run)) => Some(ForeignEngine::new(onnx, run)),
             (Some(_), None) => return Err(misuse("nothing runs the ONNX file of the encoder")),
@@ -356,12 +363,13 @@ impl Engine {
 
     /// What the backbone computes of a picture.
     pub(crate) async fn outputs(&self, encoder: usize, picture: &Pixels) -> Result<Outputs> {
-        let view = self.loaded(encoder)?.encoder.preprocessing().view(picture).map_err(thrown)?;
+        let view = self.network(encoder)?.preprocessing().view(picture).map_err(thrown)?;
         self.outputs_of_views(encoder, &[view]).await
     }
 
     async fn outputs_of_views(&self, encoder: usize, views: &[Pixels]) -> Result<Outputs> {
-        let LoadedEncoder { encoder, foreign, .. } = self.loaded(encoder)?;
+        let foreign = &self.loaded(encoder)?.foreign;
+        let encoder = self.network(encoder)?;
         match (foreign, &encoder.backbone) {
             (Some(engine), Backbone::Foreign(backbone)) => {
                 let output = engine.run(encoder.preprocessing(), views).await?;
@@ -372,28 +380,35 @@ impl Engine {
     }
 
     pub(crate) async fn embedding(&self, encoder: usize, outputs: Outputs) -> Result<Vec<f32>> {
-        self.loaded(encoder)?.encoder.embed_outputs_async(outputs).await.map_err(thrown)
+        self.network(encoder)?.embed_outputs_async(outputs).await.map_err(thrown)
     }
 
     /// Whether an embedding is a sum over the cells of a picture.
     pub(crate) fn has_cells(&self, encoder: usize, outputs: &Outputs) -> Result<bool> {
-        Ok(self.loaded(encoder)?.encoder.has_cells(outputs))
+        Ok(self.network(encoder)?.has_cells(outputs))
     }
 
     pub(crate) async fn cells(&self, encoder: usize, outputs: Outputs) -> Result<Cells> {
-        self.loaded(encoder)?.encoder.cells_async(outputs).await.map_err(thrown)
+        self.network(encoder)?.cells_async(outputs).await.map_err(thrown)
     }
 
     /// The embeddings of a picture with each patch of a row covered.
     pub(crate) async fn occluded(&self, encoder: usize, picture: &Pixels, row: usize) -> Result<Vec<f32>> {
-        let view = self.loaded(encoder)?.encoder.preprocessing().view(picture).map_err(thrown)?;
+        let view = self.network(encoder)?.preprocessing().view(picture).map_err(thrown)?;
         let covered = Occlusion::new(view).row(row).map_err(thrown)?;
         self.embedding(encoder, self.outputs_of_views(encoder, &covered).await?).await
     }
 
     /// The part of a picture that an encoder sees, as shares of its sides.
     pub(crate) fn region(&self, encoder: usize, picture: &Pixels) -> Result<[f64; 4]> {
-        Ok(self.loaded(encoder)?.encoder.preprocessing().region(picture))
+        Ok(self.network(encoder)?.preprocessing().region(picture))
+    }
+
+    /// The network of an encoder, which embeddings alone do not have.
+    fn network(&self, encoder: usize) -> Result<&Encoder> {
+        let network = self.loaded(encoder)?.encoder.as_ref();
+        network
+            .ok_or_else(|| misuse("the bundle has no weights of this encoder, so no picture can be embedded"))
     }
 
     fn loaded(&self, encoder: usize) -> Result<&LoadedEncoder> {
