@@ -1,15 +1,18 @@
 //! The encoder: image bytes → embedding. The same code in training, evaluation and browser.
 
+use std::sync::Arc;
+
 use burn::module::{Flag, Module, ModuleMapper, Param};
 use burn::store::burn_pack::{self, Reader, Writer};
 use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnapshot};
 use burn::tensor::{Bytes, DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::attribution::{Cells, Occlusion};
+use crate::attribution::Cells;
+use crate::bundle::EncoderEntry;
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
-use crate::models::{Backbone, BackboneConfig, Head, HeadConfig, Initial, Outputs, Pooling};
+use crate::models::{Backbone, BackboneConfig, ForeignNetwork, Head, HeadConfig, Initial, Outputs, Pooling};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
@@ -60,6 +63,30 @@ pub enum Precision {
 }
 
 impl EncoderConfig {
+    /// The parts of an encoder of a bundle.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Bundle`] for an architecture that this version does not know.
+    pub fn of_bundle(entry: &EncoderEntry) -> Result<Self> {
+        let unknown = |error: serde_json::Error| {
+            Error::new(
+                Kind::Bundle,
+                format!(
+                    "this version of akin does not know the architecture of encoder {:?}: {error}",
+                    entry.name
+                ),
+                "update akin (in the browser, reload the page), or export the bundle again with this version",
+            )
+        };
+        let mut parts = entry.architecture.clone();
+        if let Some(parts) = parts.as_object_mut() {
+            parts
+                .insert("preprocessing".into(), serde_json::to_value(&entry.preprocessing).map_err(unknown)?);
+        }
+        Self::deserialize(parts).map_err(unknown)
+    }
+
     /// d, the dimension of an embedding.
     pub fn dimension(&self) -> usize {
         self.head.as_ref().map_or(self.backbone.features(), |head| head.dimension)
@@ -93,7 +120,7 @@ impl EncoderConfig {
     fn assemble(&self, backbone: Backbone, initial: &mut Initial) -> Result<Encoder> {
         self.check_side()?;
         let pooling = self.pooling.unwrap_or_else(|| self.backbone.pooling());
-        pooling.validate(self.backbone.entry().patch.is_some())?;
+        pooling.validate(self.backbone.has_class_token())?;
         let head = match &self.head {
             Some(head) => Some(head.init(self.backbone.features(), initial)?),
             None => None,
@@ -178,24 +205,55 @@ impl Encoder {
         &self.preprocessing
     }
 
+    /// Whether another engine runs the backbone.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.backbone, Backbone::Foreign(_))
+    }
+
+    /// This encoder with an engine that runs its foreign backbone. Any other backbone stays as it is.
+    pub fn attach(self, network: Arc<dyn ForeignNetwork>) -> Self {
+        match self.backbone {
+            Backbone::Foreign(backbone) => {
+                Self { backbone: Backbone::Foreign(backbone.attach(network)), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// Normalised images [B, 3, S, S] → embeddings [B, d].
-    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        self.embed_features(self.features(images))
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::features`].
+    pub fn forward(&self, images: Tensor<4>) -> Result<Tensor<2>> {
+        Ok(self.embed_features(self.features(images)?))
     }
 
     /// Normalised images [B, 3, S, S] → features of the backbone [B, F].
-    pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
-        self.pooling.pool(self.outputs(&self.backbone, images))
+    ///
+    /// # Errors
+    ///
+    /// A foreign backbone without an [engine](Self::attach), or whose engine fails; any other never fails here.
+    pub fn features(&self, images: Tensor<4>) -> Result<Tensor<2>> {
+        Ok(self.pooling.pool(self.outputs(images)?))
     }
 
     /// Normalised images [B, 3, S, S] → the outputs of the backbone, in the precision of the images.
-    fn outputs(&self, backbone: &Backbone, images: Tensor<4>) -> Outputs {
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::features`].
+    pub fn outputs(&self, images: Tensor<4>) -> Result<Outputs> {
+        self.outputs_of(&self.backbone, images)
+    }
+
+    fn outputs_of(&self, backbone: &Backbone, images: Tensor<4>) -> Result<Outputs> {
         if self.precision == Precision::Single {
             return backbone.outputs(images);
         }
         let outer = images.dtype();
-        let Outputs { maps, class_token } = backbone.outputs(images.cast(DType::F16));
-        Outputs { maps: maps.cast(outer), class_token: class_token.map(|token| token.cast(outer)) }
+        let Outputs { maps, class_token } = backbone.outputs(images.cast(DType::F16))?;
+        Ok(Outputs { maps: maps.cast(outer), class_token: class_token.map(|token| token.cast(outer)) })
     }
 
     /// Features of the backbone [B, F] → embeddings [B, d].
@@ -208,9 +266,13 @@ impl Encoder {
 
     /// As [`Self::forward`], with a frozen backbone: it gets no gradient, and its batch normalisation keeps its
     /// statistics.
-    pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
-        let outputs = self.outputs(&self.backbone.valid(), images.without_autodiff());
-        self.embed_features(self.pooling.pool(outputs).autodiff())
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::features`].
+    pub fn forward_frozen(&self, images: Tensor<4>) -> Result<Tensor<2>> {
+        let outputs = self.outputs_of(&self.backbone.valid(), images.without_autodiff())?;
+        Ok(self.embed_features(self.pooling.pool(outputs).autodiff()))
     }
 
     /// Images of any size → preprocessed images [B, 3, S, S] on `device`.
@@ -277,32 +339,32 @@ impl Encoder {
     /// An image that cannot be resized, or a device that fails.
     pub fn embed(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
         let images = self.images(pictures, &device.clone().without_autodiff())?;
-        let rows = self.valid().forward(images).try_into_data().map_err(|error| failed(&error))?;
+        let rows = self.valid().forward(images)?.try_into_data().map_err(|error| failed(&error))?;
         rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 
-    /// As [`Self::embed`], for devices that can be read only asynchronously, as in a browser.
+    /// What the backbone computes of normalised images, as [`Self::outputs`] or a foreign engine gives it → embeddings, row-major.
+    /// For devices that can be read only asynchronously, as in a browser.
     ///
     /// # Errors
     ///
-    /// As [`Self::embed`].
-    pub async fn embed_async(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
-        self.read(self.forward(self.images(pictures, device)?)).await
+    /// A device that fails.
+    pub async fn embed_outputs_async(&self, outputs: Outputs) -> Result<Vec<f32>> {
+        self.read(self.embed_features(self.pooling.pool(outputs))).await
     }
 
-    /// Whether an embedding is a sum over the cells of the backbone's last map. That of a class token is not.
-    pub fn has_cells(&self) -> bool {
-        self.pooling != Pooling::ClassToken
+    /// Whether an embedding is a sum over several cells of the backbone's last map. That of a class token is not.
+    pub fn has_cells(&self, outputs: &Outputs) -> bool {
+        let [_, _, rows, columns] = outputs.maps.dims();
+        self.pooling != Pooling::ClassToken && rows * columns > 1
     }
 
-    /// The embedding of a picture of any size as a sum over the cells of the backbone's last map.
+    /// The embedding of one picture as a sum over the cells of the backbone's last map.
     ///
     /// # Errors
     ///
-    /// As [`Self::embed`]; also for an encoder that [has no cells](Self::has_cells).
-    pub async fn cells_async(&self, picture: &Pixels, device: &Device) -> Result<Cells> {
-        let images = self.images(std::slice::from_ref(picture), device)?;
-        let Outputs { maps, .. } = self.outputs(&self.backbone, images);
+    /// An encoder that [has no cells](Self::has_cells), or a device that fails.
+    pub async fn cells_async(&self, Outputs { maps, .. }: Outputs) -> Result<Cells> {
         let [_, _, rows, columns] = maps.dims();
         let cells = self.pooling.positions(maps).ok_or_else(|| {
             Error::new(
@@ -319,16 +381,6 @@ impl Encoder {
             }
         };
         Cells::new(rows, columns, self.dimension, self.read(parts).await?)
-    }
-
-    /// The embeddings of a picture with each patch of one row covered, row-major; see [`Occlusion`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::embed`].
-    pub async fn occluded_async(&self, picture: &Pixels, row: usize, device: &Device) -> Result<Vec<f32>> {
-        let covered = Occlusion::new(self.preprocessing.view(picture)?).row(row)?;
-        self.read(self.forward(self.batch(&covered, device))).await
     }
 
     async fn read(&self, rows: Tensor<2>) -> Result<Vec<f32>> {

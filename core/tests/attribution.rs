@@ -49,7 +49,8 @@ fn encoders() -> Vec<Encoder> {
 }
 
 fn cells(encoder: &Encoder, picture: &Pixels) -> Cells {
-    ready(encoder.cells_async(picture, &Device::flex())).unwrap()
+    let images = encoder.images(std::slice::from_ref(picture), &Device::flex()).unwrap();
+    ready(encoder.cells_async(encoder.outputs(images).unwrap())).unwrap()
 }
 
 #[test]
@@ -94,8 +95,11 @@ fn the_parts_equal_a_naive_transcription() {
         encoder(BackboneConfig::SmallResnet(SmallResnetConfig { width: 4 }), head(true, Geometry::Cosine));
     let [picture, _] = pictures();
     let device = Device::flex();
-    let maps =
-        encoder.backbone.outputs(encoder.images(std::slice::from_ref(&picture), &device).unwrap()).maps;
+    let maps = encoder
+        .backbone
+        .outputs(encoder.images(std::slice::from_ref(&picture), &device).unwrap())
+        .unwrap()
+        .maps;
     let [_, features, rows, columns] = maps.dims();
     let count = rows * columns;
     let maps: Vec<f32> = maps.into_data().try_to_vec().unwrap();
@@ -165,7 +169,9 @@ fn covering_a_patch_changes_the_score_as_embedding_the_covered_picture_does() {
     let similarity = Geometry::poincare().similarity();
     let embedding = encoder.embed(std::slice::from_ref(&query), &device).unwrap();
     let other = encoder.embed(&[item], &device).unwrap();
-    let covered = ready(encoder.occluded_async(&query, 2, &device)).unwrap();
+    let row = Occlusion::new(encoder.preprocessing().view(&query).unwrap()).row(2).unwrap();
+    let outputs = encoder.outputs(encoder.batch(&row, &device)).unwrap();
+    let covered = ready(encoder.embed_outputs_async(outputs)).unwrap();
     let falls = Occlusion::falls(similarity, &embedding, &covered, &other).unwrap();
     assert_eq!(falls.len(), Occlusion::SIDE);
 

@@ -3,9 +3,10 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, ItemKinship,
-    Items, MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable,
-    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
+    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Int8Loss,
+    ItemKinship, Items, Layout, MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR,
+    Parity, QueryColumn, QueryTable, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
+    number_bytes,
 };
 use akin_core::certainty::{BestScores, Calibration, Steps, Threshold};
 use akin_core::evaluate::{EvaluationConfig, Report};
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 const GALLERY: [[f32; 2]; 3] = [[1.0, 0.0], [0.6, 0.8], [-0.1, 0.3]];
 const QUERY: [f32; 2] = [0.0, -1.0];
+const PARITY: [f32; 4] = [0.1, -0.3, 0.5, 2.0];
 const POINTS: [[f32; 2]; 3] = [[0.0, 0.5], [-3.0, 2.0], [7.0, -0.25]];
 
 type Files = Vec<(String, Vec<u8>)>;
@@ -44,7 +46,9 @@ fn contents() -> Contents {
         gallery_embeddings: format!("{name}/gallery.f32"),
         query_embeddings: Some(format!("{name}/queries.f32")),
         element_type: ElementType::F32,
-        self_test: vec![0.1, -0.3],
+        parity: Some(Parity { embeddings: format!("{name}/parity.f32"), cosine: 0.9998 }),
+        onnx: None,
+        licence: None,
         report: report.clone(),
         maps: Vec::new(),
         best_scores: None,
@@ -101,6 +105,7 @@ fn contents() -> Contents {
             sheets: vec!["t-0.jpg".into(), "t-1.jpg".into()],
         },
         evaluation_config,
+        parity_pictures: vec!["parity/0.png".into(), "parity/1.jpg".into()],
         encoders: vec![happier, encoder("baseline")],
     }
 }
@@ -122,8 +127,11 @@ fn writer_of(points: &[[f32; 2]], means: &[[f32; 2]]) -> BundleWriter {
     bundle.add("happier/ancestors.u32", number_bytes(&[1, 0, NO_ANCESTOR, 1, 0, 0])).unwrap();
     bundle.add("happier/affinity.f32", embedding_bytes(&[1.0, 0.25, 0.25, 0.75], ElementType::F32)).unwrap();
     bundle.add("happier/scores.f32", embedding_bytes(&[-1.0], ElementType::F32)).unwrap();
+    bundle.add("parity/0.png", b"a pattern".to_vec()).unwrap();
+    bundle.add("parity/1.jpg", b"a pear".to_vec()).unwrap();
     for name in ["happier", "baseline"] {
         bundle.add(format!("{name}/weights.bpk"), vec![7; 9]).unwrap();
+        bundle.add(format!("{name}/parity.f32"), embedding_bytes(&PARITY, ElementType::F32)).unwrap();
         bundle
             .add(format!("{name}/gallery.f32"), embedding_bytes(GALLERY.as_flattened(), ElementType::F32))
             .unwrap();
@@ -195,7 +203,7 @@ fn a_reader_gets_back_what_was_written() {
     assert_eq!(files.last().unwrap().0, MANIFEST, "the manifest comes last");
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.contents(), &contents());
-    assert_eq!(manifest.files().len(), 16);
+    assert_eq!(manifest.files().len(), 20);
     assert_eq!(manifest.item_count(), 4);
     assert_eq!(manifest.labels(bytes_of(&files, "labels.bin")).unwrap(), taxonomy().1);
     let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
@@ -354,7 +362,7 @@ fn optional_fields_may_be_absent() {
     assert!(manifest.affinity_scores(0, 0, b"").unwrap_err().message().contains("no affinity 0"));
     assert!(manifest.query_scores(0, b"").unwrap_err().message().contains("no scores of each query"));
     // An empty list of requirements is as good as none.
-    assert!(Manifest::parse(&altered(|m| m["requires"] = json!([]))).is_ok());
+    assert!(Manifest::parse(&altered(|m| m["requires"] = json!(["parity", "f16"]))).is_ok());
     assert_refused(&altered(|m| m["requires"] = json!("maps")), "invalid list `requires`");
 }
 
@@ -473,10 +481,19 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ("/encoders/1/name", json!("happier"), "not unique"),
         ("/encoders/0/dimension", json!(0), "0 dimensions"),
         ("/encoders/0/dimension", json!(100_000), "100000 dimensions"),
-        ("/encoders/0/dimension", json!(3), "self-test"),
-        ("/encoders/0/self_test", json!([0.1]), "self-test"),
-        ("/encoders/0/self_test", json!([0.1, 1e300]), "self-test"),
-        ("/encoders/0/self_test", json!([0.1, null]), "is not valid"),
+        (
+            "/encoders/0/dimension",
+            json!(3),
+            "happier/parity.f32 is listed with 16 bytes instead of 2 × 3 × 4",
+        ),
+        ("/encoders/0/parity/cosine", json!(1.5), "must be -1 to 1"),
+        ("/encoders/0/parity/cosine", json!(null), "is not valid"),
+        ("/encoders/0/parity", Value::Null, "no embeddings of them"),
+        ("/encoders/0/parity/embeddings", json!("no.f32"), "no.f32"),
+        ("/parity_pictures", json!([]), "but there are none"),
+        ("/parity_pictures", json!(["parity/2.jpg"]), "parity/2.jpg"),
+        ("/parity_pictures", json!(vec!["parity/0.png"; 65]), "at most 64"),
+        ("/encoders/0/architecture", json!({"backbone": {"kind": "onnx"}}), "the bundle names none"),
         ("/encoders/0/query_embeddings", Value::Null, "no embeddings of the 1 stored queries"),
         ("/encoders/0/query_embeddings", json!("happier/gallery.f32"), "24 bytes"),
         ("/encoders/0/maps/0/name", json!(" "), "not unique"),
@@ -610,7 +627,7 @@ fn several_label_paths_are_read_as_they_were_written_and_required_of_the_reader(
     let labels = manifest.labels(bytes_of(&files, "labels.bin")).unwrap();
     assert_eq!((labels.shared(0, &labels, 2).least, labels.shared(1, &labels, 2).least), (2, 0));
     let json: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
-    assert_eq!(json["requires"], json!(["kinship"]));
+    assert_eq!(json["requires"], json!(["kinship", "parity"]));
 
     for (kinds, paths, words) in [
         (vec![0, 1, 2], paths.clone(), "does not fit 4 items"),
@@ -648,10 +665,100 @@ fn half_precision_takes_half_the_space_and_is_required_of_the_reader() {
     assert_eq!(queries.values(), QUERY);
     // A reader from before half precision refuses what it must know by name.
     let value: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
-    assert_eq!(value["requires"], json!(["f16"]));
+    assert_eq!(value["requires"], json!(["f16", "parity"]));
     assert!(value["encoders"][0].get("element_type").is_none());
     let full: Value = serde_json::from_slice(&manifest_bytes()).unwrap();
-    assert!(full.get("requires").is_none());
+    assert_eq!(full["requires"], json!(["parity"]));
+}
+
+fn onnx() -> Value {
+    json!({ "file": "t-0.jpg", "input": "pixel_values", "output": "tokens" })
+}
+
+/// The bundle with an ONNX file in the second encoder, for which the picture of a sheet stands here.
+fn onnx_contents() -> Contents {
+    let mut contents = contents();
+    let encoder = &mut contents.encoders[1];
+    encoder.onnx = Some(serde_json::from_value(onnx()).unwrap());
+    encoder.architecture = json!({ "backbone": { "kind": "onnx", "path": "t-0.jpg", "features": 2 } });
+    encoder.licence = Some("Apache-2.0".into());
+    contents
+}
+
+#[test]
+fn an_onnx_file_is_required_of_the_reader_and_belongs_to_its_architecture() {
+    let files = writer().finish(&onnx_contents()).unwrap();
+    let manifest = read(&files).unwrap();
+    assert_eq!(manifest.contents(), &onnx_contents());
+    let entry = manifest.encoders[1].onnx.clone().unwrap();
+    assert_eq!((entry.layout, entry.element_type), (Layout::ChannelsFirst, ElementType::F32));
+    let value: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
+    assert_eq!(value["requires"], json!(["onnx", "parity"]));
+
+    let altered = |at: &str, new: Value| {
+        let mut value = value.clone();
+        *value.pointer_mut(at).expect(at) = new;
+        with_digest(value)
+    };
+    for (at, new, words) in [
+        ("/requires", json!(["parity"]), "does not name \"onnx\""),
+        ("/encoders/1/onnx/file", json!("model.onnx"), "model.onnx"),
+        ("/encoders/1/onnx/file", json!("../model.onnx"), "../model.onnx"),
+        ("/encoders/1/onnx/layout", json!("sideways"), "is not valid"),
+        ("/encoders/1/onnx", Value::Null, "the bundle names none"),
+        (
+            "/encoders/1/architecture/backbone",
+            json!({ "kind": "onnx", "sha256": "00" }),
+            "the architecture of encoder \"baseline\" names \"00\"",
+        ),
+    ] {
+        assert_refused(&altered(at, new), words);
+    }
+    let mut contents = onnx_contents();
+    contents.encoders[1].architecture = json!({ "backbone": { "kind": "resnet18" } });
+    assert!(writer().finish(&contents).unwrap_err().message().contains("another backbone"));
+    let mut contents = onnx_contents();
+    contents.encoders[1].onnx.as_mut().unwrap().int8 = Some(Int8Loss { h_ap: 0.5, h_ap_int8: 1.5 });
+    assert!(writer().finish(&contents).unwrap_err().message().contains("not from 0 to 1"));
+}
+
+#[test]
+fn a_bundle_from_before_parity_checks_is_read() {
+    let manifest = Manifest::parse(&altered(|m| {
+        let fields = m.as_object_mut().unwrap();
+        fields.remove("requires");
+        fields.remove("parity_pictures");
+        for encoder in fields["encoders"].as_array_mut().unwrap() {
+            encoder.as_object_mut().unwrap().remove("parity");
+            encoder["self_test"] = json!([0.1, -0.3]);
+        }
+    }))
+    .unwrap();
+    assert_eq!(manifest.encoders[0].parity, None);
+    let error = manifest.parity_embeddings(0, &[]).unwrap_err();
+    assert!(error.message().contains("has no parity check"), "{error}");
+}
+
+#[test]
+fn the_smallest_cosine_is_that_of_the_worst_picture() {
+    let trainers = [1.0, 0.0, 0.0, 2.0];
+    for (own, cosine) in
+        [([3.0, 0.0, 0.0, 1.0], 1.0), ([1.0, 0.0, 3.0, 4.0], 0.8), ([-1.0, 0.0, 0.0, 1.0], -1.0)]
+    {
+        assert!((Parity::smallest_cosine(&own, &trainers, 2) - cosine).abs() < 1e-12);
+    }
+    assert!(Parity::smallest_cosine(&[0.0, 0.0, 0.0, 1.0], &trainers, 2).is_nan());
+}
+
+#[test]
+fn channels_come_last_where_the_network_has_them_last() {
+    let images: Vec<f32> = (0..24).map(|number| number as f32).collect();
+    assert_eq!(Layout::ChannelsFirst.arrange(images.clone(), 2), images);
+    assert_eq!(
+        Layout::ChannelsLast.arrange(images, 2),
+        [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, 12, 16, 20, 13, 17, 21, 14, 18, 22, 15, 19, 23]
+            .map(|i| i as f32)
+    );
 }
 
 #[test]
@@ -670,7 +777,7 @@ fn wrong_half_precision_is_refused() {
     let mut value: Value =
         serde_json::from_slice(bytes_of(&half_precision_files(GALLERY.as_flattened()).unwrap(), MANIFEST))
             .unwrap();
-    value["requires"] = json!([]);
+    value["requires"] = json!(["parity"]);
     assert_refused(&with_digest(value), "`requires` does not name \"f16\"");
     // 65,520 is the smallest number that half precision rounds to infinity.
     let error = half_precision_files(&[1.0, 0.0, 65_520.0, 0.0, 1.0, 0.0]).unwrap_err();
@@ -693,16 +800,15 @@ proptest! {
     /// The digest covers numbers as they are read, so each must be the same after writing and reading.
     #[test]
     fn any_finite_numbers_survive(
-        self_test in [any::<f32>(), any::<f32>()],
+        parity in -1.0f64..=1.0,
         scale in any::<f32>(),
         dropout in any::<f64>(),
         description in any::<String>(),
     ) {
-        prop_assume!(self_test.iter().all(|number| number.is_finite()));
         prop_assume!(scale.is_finite() && scale != 0.0 && dropout.is_finite());
         let mut contents = contents();
         let encoder = &mut contents.encoders[0];
-        encoder.self_test = self_test.to_vec();
+        encoder.parity.as_mut().unwrap().cosine = parity;
         encoder.architecture = json!({ "dropout": dropout });
         encoder.description = description;
         let mut settings = encoder.preprocessing.numbers().clone();

@@ -125,7 +125,6 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs", codes = fal
       dimension,
       architecture: {},
       preprocessing: {},
-      self_test: [],
       weights: `${at}/weights.bpk`,
       gallery_embeddings: `${at}/gallery.f32`,
       query_embeddings: null,

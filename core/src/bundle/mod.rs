@@ -40,6 +40,15 @@ const HALF_PRECISION: &str = "f16";
 /// The feature that a bundle whose items have several label paths or a matrix of relevance requires of its reader.
 const KINSHIP: &str = "kinship";
 
+/// The feature that a bundle with the network of an encoder in an ONNX file requires of its reader.
+const ONNX: &str = "onnx";
+
+/// The feature that a bundle with a parity check in place of the older self-test requires of its reader.
+const PARITY: &str = "parity";
+
+/// The largest number of pictures of the parity check.
+pub const MAX_PARITY_PICTURES: usize = 64;
+
 /// What a bundle says, without the checksums of its files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -69,6 +78,10 @@ pub struct Contents {
     /// ranked by stands in its own report.
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub evaluation_config: EvaluationConfig,
+    /// The paths of small pictures, PNG or JPEG, that every encoder embeds to show that a reader computes what the
+    /// trainer did. Empty in a bundle that was written before there were parity checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parity_pictures: Vec<String>,
     /// The encoders over this gallery; at least one, each with a name of its own.
     pub encoders: Vec<EncoderEntry>,
 }
@@ -144,10 +157,15 @@ pub struct EncoderEntry {
     #[serde(default, skip_serializing_if = "ElementType::is_default")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub element_type: ElementType,
-    /// The embedding of [`self_test_pattern`](crate::image::self_test_pattern) at the side that the preprocessing
-    /// crops to, computed at export with the stored weights: d numbers.
-    #[cfg_attr(feature = "typescript", ts(skip))]
-    pub self_test: Vec<f32>,
+    /// What the trainer makes of `parity_pictures`. `None` if and only if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity: Option<Parity>,
+    /// The network before the head, if it is an ONNX file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onnx: Option<OnnxEntry>,
+    /// The licence of its weights, if it is not that of the bundle: an SPDX expression where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
     /// The evaluation of the encoder on this gallery, without its rows per query.
     pub report: Report,
     /// 2-D maps of the gallery; may be empty.
@@ -165,6 +183,103 @@ pub struct EncoderEntry {
     /// The scores of each query. `None` where they were not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_scores: Option<QueryTable>,
+}
+
+/// The trainer's embeddings of the parity pictures: whoever embeds these pictures can tell whether an engine computes what
+/// the trainer did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Parity {
+    /// The path of the embeddings, f32, \[P, d\] for P pictures, with the weights that the gallery was embedded with.
+    pub embeddings: String,
+    /// The smallest cosine of a picture's embedding to the one that the trainer gets with the stored weights: 1 if these
+    /// are the same, less in half precision or 8 bits.
+    pub cosine: f64,
+}
+
+impl Parity {
+    /// How far rounding may take an engine from the trainer with the same weights.
+    pub const MARGIN: f64 = 1e-4;
+
+    /// The smallest cosine that an engine with the stored weights must reach for each picture.
+    pub fn bound(&self) -> f64 {
+        self.cosine - Self::MARGIN
+    }
+
+    /// The smallest cosine of P pairs of embeddings, row-major \[P, d\]; NaN where one is not finite.
+    pub fn smallest_cosine(own: &[f32], trainers: &[f32], dimension: usize) -> f64 {
+        let rows = own.chunks_exact(dimension).zip(trainers.chunks_exact(dimension));
+        rows.map(|(own, trainers)| cosine(own, trainers)).fold(1.0, |smallest, cosine| match cosine {
+            cosine if cosine.is_nan() || cosine < smallest => cosine,
+            _ => smallest,
+        })
+    }
+}
+
+fn cosine(one: &[f32], other: &[f32]) -> f64 {
+    let dot = |one: &[f32], other: &[f32]| -> f64 {
+        one.iter().zip(other).map(|(&one, &other)| f64::from(one) * f64::from(other)).sum()
+    };
+    dot(one, other) / (dot(one, one) * dot(other, other)).sqrt()
+}
+
+/// The network of an encoder in an ONNX file, and how it is called. `architecture.backbone` says what core needs of it:
+/// the number of features and of prefix tokens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct OnnxEntry {
+    /// The path of the file, all of whose weights are inside.
+    pub file: String,
+    /// The name of its input. It takes one image, of the side that the preprocessing crops to.
+    pub input: String,
+    /// The order of the axes of its input.
+    #[serde(default)]
+    pub layout: Layout,
+    /// The type of the numbers of its input.
+    #[serde(default)]
+    #[cfg_attr(feature = "typescript", ts(type = "\"f32\" | \"f16\""))]
+    pub element_type: ElementType,
+    /// The name of the output to use: \[1, F\], \[1, T, F\] or \[1, F, H, W\].
+    pub output: String,
+    /// What storing the weights in 8 bits costs. `None` if the file is as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub int8: Option<Int8Loss>,
+}
+
+/// The order of the axes of a network's input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// \[B, 3, H, W\].
+    #[default]
+    ChannelsFirst,
+    /// \[B, H, W, 3\].
+    ChannelsLast,
+}
+
+impl Layout {
+    /// The numbers of B square images \[B, 3, S, S\] in this layout.
+    pub fn arrange(self, images: Vec<f32>, side: usize) -> Vec<f32> {
+        let plane = side * side;
+        match self {
+            Self::ChannelsFirst => images,
+            Self::ChannelsLast => images
+                .chunks_exact(3 * plane)
+                .flat_map(|image| (0..3 * plane).map(|place| image[place % 3 * plane + place / 3]))
+                .collect(),
+        }
+    }
+}
+
+/// What weights of 8 bits cost: the means of H-AP over the queries, measured at export.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Int8Loss {
+    /// With the weights of the file that was given, which the gallery is embedded with.
+    pub h_ap: f64,
+    /// With the weights of the bundle, for queries and gallery.
+    pub h_ap_int8: f64,
 }
 
 /// The type of the numbers in a file of embeddings, little-endian.

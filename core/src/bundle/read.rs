@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, ItemKinship, KINSHIP,
-    MANIFEST, MAX_DIMENSION, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR, QueryColumn, VERSION,
-    canonical,
+    Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, Int8Loss, ItemKinship,
+    KINSHIP, MANIFEST, MAX_DIMENSION, MAX_PARITY_PICTURES, Map, MapGeometry, MapMeans, MapProxies,
+    NO_ANCESTOR, ONNX, OnnxEntry, PARITY, Parity, QueryColumn, VERSION, canonical,
 };
 use crate::certainty::BestScores;
 use crate::digest::sha256;
@@ -22,7 +22,7 @@ use crate::taxonomy::{Labels, known_levels};
 use crate::{Error, Kind, Result};
 
 /// The names in `requires` that this reader knows.
-const FEATURES: &[&str] = &[HALF_PRECISION, KINSHIP];
+const FEATURES: &[&str] = &[HALF_PRECISION, KINSHIP, ONNX, PARITY];
 
 const DOWNLOAD_AGAIN: &str = "download the bundle again, or write it again with `akin export`";
 const EXPORT_AGAIN: &str = "write the bundle again with `akin export`";
@@ -323,6 +323,19 @@ impl Manifest {
         self.rows(&entry.scores, entry.classes.len(), ElementType::F32, bytes)
     }
 
+    /// The trainer's embeddings of the parity pictures, from the bytes of their file, which are verified.
+    ///
+    /// # Errors
+    ///
+    /// As for a map; also when the encoder has no parity check.
+    pub fn parity_embeddings(&self, encoder: usize, bytes: &[u8]) -> Result<Embeddings> {
+        let EncoderEntry { name, dimension, parity, .. } = self.encoder(encoder)?;
+        let parity = parity
+            .as_ref()
+            .ok_or_else(|| bundle_error(format!("encoder {name:?} has no parity check"), EXPORT_AGAIN))?;
+        self.rows(&parity.embeddings, *dimension, ElementType::F32, bytes)
+    }
+
     /// The scores of each query, \[Q or N, K\], from the bytes of their file, which are verified.
     ///
     /// # Errors
@@ -394,14 +407,70 @@ impl Manifest {
 
     /// Checks that `requires` names every feature that the contents use, since an older reader relies on it.
     fn check_required(&self, required: &[String]) -> Result<()> {
-        match self.encoders.iter().find(|entry| entry.element_type == ElementType::F16) {
-            Some(entry) if !required.iter().any(|feature| feature == HALF_PRECISION) => {
-                Err(inconsistent(format!(
-                    "the embeddings of encoder {:?} are in half precision, but `requires` does not name {HALF_PRECISION:?}",
+        let uses: [(&str, &str, fn(&EncoderEntry) -> bool); 3] = [
+            (HALF_PRECISION, "its embeddings are in half precision", |entry| {
+                entry.element_type == ElementType::F16
+            }),
+            (ONNX, "its network is an ONNX file", |entry| entry.onnx.is_some()),
+            (PARITY, "it has a parity check", |entry| entry.parity.is_some()),
+        ];
+        for (feature, why, is_used) in uses {
+            if let Some(entry) = self.encoders.iter().find(|entry| is_used(entry))
+                && !required.iter().any(|name| name == feature)
+            {
+                return Err(inconsistent(format!(
+                    "encoder {:?}: {why}, but `requires` does not name {feature:?}",
                     entry.name
-                )))
+                )));
             }
-            _ => Ok(()),
+        }
+        Ok(())
+    }
+
+    fn check_parity(&self, EncoderEntry { name, dimension, parity, .. }: &EncoderEntry) -> Result<()> {
+        let pictures = self.parity_pictures.len();
+        match parity {
+            None if pictures == 0 => Ok(()),
+            None => Err(inconsistent(format!(
+                "there are {pictures} parity pictures, but encoder {name:?} has no embeddings of them"
+            ))),
+            Some(_) if pictures == 0 => Err(inconsistent(format!(
+                "encoder {name:?} has embeddings of parity pictures, but there are none"
+            ))),
+            Some(Parity { cosine, .. }) if !(-1.0..=1.0).contains(cosine) => Err(inconsistent(format!(
+                "the cosine in the parity check of encoder {name:?} is {cosine}; it must be -1 to 1"
+            ))),
+            Some(Parity { embeddings, .. }) => self.check_length(embeddings, &[pictures, *dimension, 4]),
+        }
+    }
+
+    /// Checks that the ONNX file of an encoder is the one that its architecture was made for.
+    fn check_onnx(&self, EncoderEntry { name, architecture, onnx, .. }: &EncoderEntry) -> Result<()> {
+        let backbone = &architecture["backbone"];
+        match (onnx, backbone["kind"] == "onnx") {
+            (None, false) => Ok(()),
+            (Some(OnnxEntry { file, int8, .. }), true) => {
+                let listed = self.file(file)?;
+                if backbone["sha256"].as_str().is_some_and(|sha256| sha256 != listed.sha256) {
+                    return Err(inconsistent(format!(
+                        "{file} has the SHA-256 {}, but the architecture of encoder {name:?} names {}",
+                        listed.sha256, backbone["sha256"]
+                    )));
+                }
+                let is_share = |number: f64| (0.0..=1.0).contains(&number);
+                match int8 {
+                    Some(Int8Loss { h_ap, h_ap_int8 }) if !(is_share(*h_ap) && is_share(*h_ap_int8)) => Err(
+                        inconsistent(format!("the H-AP in `int8` of encoder {name:?} is not from 0 to 1")),
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            (Some(_), false) => Err(inconsistent(format!(
+                "encoder {name:?} has an ONNX file, but its architecture has another backbone"
+            ))),
+            (None, true) => Err(inconsistent(format!(
+                "the architecture of encoder {name:?} is an ONNX file, but the bundle names none"
+            ))),
         }
     }
 
@@ -449,7 +518,13 @@ impl Manifest {
                 sheets.len()
             )));
         }
-        sheets.iter().try_for_each(|sheet| self.file(sheet).map(drop))
+        if self.parity_pictures.len() > MAX_PARITY_PICTURES {
+            return Err(inconsistent(format!(
+                "there are {} parity pictures; at most {MAX_PARITY_PICTURES} are supported",
+                self.parity_pictures.len()
+            )));
+        }
+        sheets.iter().chain(&self.parity_pictures).try_for_each(|picture| self.file(picture).map(drop))
     }
 
     fn check_encoder(&self, entry: &EncoderEntry) -> Result<()> {
@@ -459,12 +534,8 @@ impl Manifest {
                 "encoder {name:?} has {dimension} dimensions; 1 to {MAX_DIMENSION} are supported"
             )));
         }
-        if entry.self_test.len() != *dimension || !entry.self_test.iter().all(|number| number.is_finite()) {
-            return Err(inconsistent(format!(
-                "the self-test of encoder {name:?} has {} numbers; it needs {dimension}, all finite",
-                entry.self_test.len()
-            )));
-        }
+        self.check_parity(entry)?;
+        self.check_onnx(entry)?;
         let levels = entry.report.levels.iter().map(|level| &level.name);
         if !levels.eq(self.taxonomy.level_names()) {
             return Err(inconsistent(format!(

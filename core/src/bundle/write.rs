@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::read::{bundle_error, check_path};
 use super::{
     Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, KINSHIP, MANIFEST, Manifest, Map,
-    MapMeans, MapProxies, VERSION, canonical,
+    MapMeans, MapProxies, ONNX, PARITY, VERSION, canonical,
 };
 use crate::Result;
 use crate::digest::sha256;
@@ -78,7 +78,13 @@ impl BundleWriter {
         value["format"] = FORMAT.into();
         value["version"] = VERSION.into();
         let half = contents.encoders.iter().any(|entry| entry.element_type == ElementType::F16);
-        let required = [half.then_some(HALF_PRECISION), contents.kinship.as_ref().map(|_| KINSHIP)];
+        let onnx = contents.encoders.iter().any(|entry| entry.onnx.is_some());
+        let required = [
+            half.then_some(HALF_PRECISION),
+            contents.kinship.as_ref().map(|_| KINSHIP),
+            onnx.then_some(ONNX),
+            (!contents.parity_pictures.is_empty()).then_some(PARITY),
+        ];
         if required.iter().any(Option::is_some) {
             value["requires"] = required.into_iter().flatten().collect();
         }
@@ -109,6 +115,9 @@ impl BundleWriter {
             }
             for (affinity, Affinity { scores, .. }) in entry.affinities.iter().enumerate() {
                 manifest.affinity_scores(encoder, affinity, bytes_of(scores))?;
+            }
+            if let Some(parity) = &entry.parity {
+                manifest.parity_embeddings(encoder, bytes_of(&parity.embeddings))?;
             }
             if let Some(table) = &entry.query_scores {
                 manifest.query_scores(encoder, bytes_of(&table.scores))?;

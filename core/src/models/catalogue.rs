@@ -33,6 +33,9 @@ macro_rules! backbones {
                 #[cfg_attr(feature = "schema", schemars(description = <$settings>::ENTRY.summary))]
                 $variant($settings),
             )+
+            /// See [`OnnxConfig`].
+            #[cfg_attr(feature = "schema", schemars(description = OnnxConfig::ENTRY.summary))]
+            Onnx(OnnxConfig),
         }
 
         /// A network from images to features.
@@ -40,51 +43,79 @@ macro_rules! backbones {
         #[allow(clippy::large_enum_variant)]
         pub enum Backbone {
             $(#[doc = concat!("See [`", stringify!($network), "`].")] $variant($network),)+
+            /// See [`Foreign`].
+            Foreign(Foreign),
         }
 
-        /// Every backbone.
+        /// Every backbone that akin has itself.
         pub const BACKBONES: &[BackboneEntry] = &[$(<$settings>::ENTRY),+];
 
         impl BackboneConfig {
             /// Its entry in the catalogue.
             pub fn entry(&self) -> &'static BackboneEntry {
-                match self { $(Self::$variant(_) => const { &<$settings>::ENTRY },)+ }
+                match self {
+                    $(Self::$variant(_) => const { &<$settings>::ENTRY },)+
+                    Self::Onnx(_) => const { &OnnxConfig::ENTRY },
+                }
             }
 
-            /// F, the number of features.
+            /// F, the number of features; 0 for an ONNX file that has not been opened.
             pub fn features(&self) -> usize {
-                match self { $(Self::$variant(settings) => settings.features(),)+ }
+                match self {
+                    $(Self::$variant(settings) => settings.features(),)+
+                    Self::Onnx(settings) => settings.features(),
+                }
             }
 
             fn make(&self, initial: &mut Initial) -> Result<Backbone> {
-                Ok(match self { $(Self::$variant(settings) => Backbone::$variant(settings.init(initial)?),)+ })
+                Ok(match self {
+                    $(Self::$variant(settings) => Backbone::$variant(settings.init(initial)?),)+
+                    Self::Onnx(settings) => Backbone::Foreign(settings.init()?),
+                })
             }
         }
 
         impl Backbone {
             /// Its entry in the catalogue.
             pub fn entry(&self) -> &'static BackboneEntry {
-                match self { $(Self::$variant(_) => const { &<$settings>::ENTRY },)+ }
+                match self {
+                    $(Self::$variant(_) => const { &<$settings>::ENTRY },)+
+                    Self::Foreign(_) => const { &OnnxConfig::ENTRY },
+                }
             }
 
             /// Normalised images [B, 3, H, W] → features.
-            pub fn outputs(&self, images: Tensor<4>) -> Outputs {
-                match self { $(Self::$variant(network) => network.forward(images),)+ }
+            ///
+            /// # Errors
+            ///
+            /// None of akin's own backbones; a foreign one without an engine, or whose engine fails.
+            pub fn outputs(&self, images: Tensor<4>) -> Result<Outputs> {
+                Ok(match self {
+                    $(Self::$variant(network) => network.forward(images),)+
+                    Self::Foreign(network) => network.forward(images)?,
+                })
             }
 
             /// The multiplications of one image of side × side pixels: those of convolutions, linear layers and
-            /// attention.
+            /// attention. 0 for a foreign backbone, whose layers are not known.
             pub fn multiply_adds(&self, side: u32) -> u64 {
-                match self { $(Self::$variant(network) => network.multiply_adds(side as usize),)+ }
+                match self {
+                    $(Self::$variant(network) => network.multiply_adds(side as usize),)+
+                    Self::Foreign(_) => 0,
+                }
             }
 
             fn load(self, published: &Published) -> Result<Self> {
-                Ok(match self { $(Self::$variant(network) => Self::$variant(published.load(network)?),)+ })
+                Ok(match self {
+                    $(Self::$variant(network) => Self::$variant(published.load(network)?),)+
+                    Self::Foreign(network) => Self::Foreign(network),
+                })
             }
 
             fn list_weights(&self) -> Vec<weights::Weight> {
                 match self {
                     $(Self::$variant(network) => weights::list(network, <$settings>::ENTRY.published_name),)+
+                    Self::Foreign(_) => Vec::new(),
                 }
             }
         }
@@ -120,7 +151,15 @@ impl BackboneConfig {
 
     /// The pooling that the backbone was trained with: its class token if it has one, else the mean over positions.
     pub fn pooling(&self) -> Pooling {
-        if self.entry().patch.is_some() { Pooling::ClassToken } else { Pooling::Average }
+        if self.has_class_token() { Pooling::ClassToken } else { Pooling::Average }
+    }
+
+    /// Whether the backbone has a class token.
+    pub fn has_class_token(&self) -> bool {
+        match self {
+            Self::Onnx(settings) => settings.has_class_token(),
+            _ => self.entry().patch.is_some(),
+        }
     }
 
     /// What the backbone expects of images.

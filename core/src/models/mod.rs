@@ -8,6 +8,7 @@
 //! | ResNet-18, 34, 50 | [`resnet`] | 512, 512, 2048 |
 //! | BN-Inception | [`bn_inception`] | 1024 |
 //! | ViT-S/16, DeiT-S/16, DINO ViT-S/16, DINOv2 ViT-S/14 | [`vision_transformer`] | 384 |
+//! | any network in an ONNX file | [`foreign`] | its own |
 //!
 //! A backbone gives features at each position of an image, and a transformer those of its class token; [`Pooling`] makes
 //! one vector of them, and the [`head`] maps it to an embedding. Initial weights are drawn from a named random stream
@@ -24,6 +25,7 @@ pub mod bn_inception;
 mod catalogue;
 mod convolution;
 mod entry;
+pub mod foreign;
 mod gelu;
 pub mod head;
 mod layer_norm;
@@ -47,6 +49,7 @@ use crate::{Error, Kind};
 pub use bn_inception::{BnInception, BnInceptionConfig};
 pub use catalogue::{BACKBONES, Backbone, BackboneConfig};
 pub use entry::BackboneEntry;
+pub use foreign::{Foreign, ForeignNetwork, ForeignOutput, OnnxConfig};
 pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;
 pub use mobilenet_v1::{MobilenetV1, MobilenetV1QuarterConfig};

@@ -52,7 +52,7 @@ impl ModuleVisitor for Collected<'_> {
 
 /// The gradient of a sum of products of embeddings by the weights of `encoder`, when `used` embeds.
 fn gradient(encoder: &Encoder, used: &Encoder, images: Tensor<4>) -> (Vec<f32>, usize) {
-    let embeddings = used.forward(images);
+    let embeddings = used.forward(images).unwrap();
     let gradients = (embeddings.clone() * embeddings.roll(&[1], &[1])).sum().backward();
     let mut collected = Collected { gradients: &gradients, numbers: Vec::new(), weights: 0 };
     encoder.visit(&mut collected);
@@ -76,8 +76,8 @@ fn backbones_compute_in_half_precision_nearly_what_they_compute_in_single() {
         let frozen = Frozen { batch_norm: BatchNormMode::FixedStatistics, ..Frozen::default() };
         let encoder = encoder(name, side, &device).freeze(frozen);
         let half = encoder.in_half_precision();
-        let [single, rounded] =
-            [&encoder, &half].map(|encoder| to_vec(encoder.valid().forward(images(side, &Device::flex()))));
+        let [single, rounded] = [&encoder, &half]
+            .map(|encoder| to_vec(encoder.valid().forward(images(side, &Device::flex())).unwrap()));
         assert_ne!(single, rounded, "{name} computes in half precision");
         assert!(cosine(&single, &rounded) > 0.999, "{name}: {single:?} and {rounded:?}");
         let [single, rounded] = [&encoder, &half].map(|used| gradient(&encoder, used, images(side, &device)));
@@ -93,7 +93,7 @@ fn live_batch_normalisation_in_half_precision_follows_its_batches_in_single() {
     let statistics = |used: fn(&Encoder) -> Encoder| {
         let encoder = encoder("small_resnet", 32, &device);
         let before = encoder.to_bytes().unwrap();
-        used(&encoder).forward(images(32, &device));
+        used(&encoder).forward(images(32, &device)).unwrap();
         assert_ne!(encoder.to_bytes().unwrap(), before);
         struct Visitor(Vec<f32>);
         impl ModuleVisitor for Visitor {
@@ -113,7 +113,7 @@ fn live_batch_normalisation_in_half_precision_follows_its_batches_in_single() {
 fn a_frozen_backbone_in_half_precision_leaves_the_gradient_to_the_head() {
     let device = Device::flex().autodiff();
     let encoder = encoder("squeezenet", 32, &device);
-    let embeddings = encoder.in_half_precision().forward_frozen(images(32, &device));
+    let embeddings = encoder.in_half_precision().forward_frozen(images(32, &device)).unwrap();
     let gradients = (embeddings.clone() * embeddings.roll(&[1], &[1])).sum().backward();
     let mut collected = Collected { gradients: &gradients, numbers: Vec::new(), weights: 0 };
     encoder.visit(&mut collected);

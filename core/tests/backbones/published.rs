@@ -53,11 +53,12 @@ fn check(
     device: &Device,
 ) -> Backbone {
     let config = BackboneConfig::named(name).unwrap();
-    let single = config.pooling().pool(backbone.valid().outputs(fixture.images(device).without_autodiff()));
+    let single =
+        config.pooling().pool(backbone.valid().outputs(fixture.images(device).without_autodiff()).unwrap());
     fixture.frozen.features.check(&format!("{name}: features in single precision"), single);
     let backbone = backbone.map(&mut Precise);
     let images = fixture.images(device).cast(DType::F64).detach().require_grad();
-    let features = config.pooling().pool(backbone.outputs(images.clone()));
+    let features = config.pooling().pool(backbone.outputs(images.clone()).unwrap());
     let [batch, count] = features.dims();
     assert_eq!(count, config.features(), "{name}");
     expected.features.check(&format!("{name}: features"), features.clone());

@@ -29,7 +29,7 @@ fn losses(name: &str, training: &Training) -> Vec<f64> {
     let pooling = BackboneConfig::named(name).unwrap().pooling();
     let mut losses = Vec::new();
     for _ in &training.losses {
-        let features = pooling.pool(backbone.outputs(images.clone()));
+        let features = pooling.pool(backbone.outputs(images.clone()).unwrap());
         let [batch, count] = features.dims();
         let factors: Vec<f32> = formula("factors", batch * count).map(|x| x as f32).collect();
         let factors = Tensor::<2>::from_data(TensorData::new(factors, [batch, count]), &device);

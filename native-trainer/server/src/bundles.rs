@@ -166,7 +166,9 @@ pub mod fixture {
             gallery_embeddings: "gallery.f32".into(),
             query_embeddings: None,
             element_type: ElementType::F32,
-            self_test: vec![1.0],
+            parity: None,
+            onnx: None,
+            licence: None,
             report: Report::new(&levels, &config.checked(1).unwrap(), 2, vec![]),
             maps: vec![],
             best_scores: None,
@@ -186,6 +188,7 @@ pub mod fixture {
             kinship: None,
             thumbnails: Thumbnails { tile: 8, columns: 2, rows: 1, sheets: vec!["sheet.png".into()] },
             evaluation_config: config,
+            parity_pictures: vec![],
             encoders: vec![encoder],
         };
         let mut bundle = BundleWriter::new();

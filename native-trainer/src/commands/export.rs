@@ -1,6 +1,7 @@
 //! `akin export`: writes runs into a bundle for the page.
 
 mod encoder;
+mod parity;
 mod thumbnails;
 
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ use anyhow::Result;
 use clap::Args;
 
 use self::encoder::add_encoder;
+use self::parity::parity_pictures;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
 use crate::commands::arguments::ComputeArgs;
@@ -262,6 +264,11 @@ pub fn export(export: &Export) -> Result<()> {
     let all: Vec<usize> = gallery.iter().chain(&queries).copied().collect();
     let labels = dataset.labels.select(&all);
     bundle.add("labels.bin", label_bytes(&labels))?;
+    let mut parity = Vec::new();
+    for (path, bytes) in parity_pictures(&pictures, &gallery)? {
+        bundle.add(&path, bytes)?;
+        parity.push(path);
+    }
     let contents = Contents {
         title: export.title.clone(),
         description: export.description.clone(),
@@ -274,6 +281,7 @@ pub fn export(export: &Export) -> Result<()> {
         kinship: ItemKinship::new(&labels),
         thumbnails: add_thumbnails(&mut bundle, &pictures, &all, export.tile)?,
         evaluation_config: first.eval.clone(),
+        parity_pictures: parity,
         encoders,
     };
     bundle.add(MODEL_CARD, model_card_file(&contents, &configs)?.into_bytes())?;

@@ -100,7 +100,7 @@ fn every_backbone_gives_the_features_that_it_promises() {
         assert!(entry.side >= entry.smallest_side, "{kind}");
         let backbone = config.init(&mut stream(0, "initialisation", &[]), &device).unwrap();
         let side = entry.smallest_side as usize;
-        let outputs = backbone.outputs(Tensor::ones([2, 3, side, side], &device));
+        let outputs = backbone.outputs(Tensor::ones([2, 3, side, side], &device)).unwrap();
         let features = config.pooling().pool(outputs);
         assert_eq!(features.dims(), [2, config.features()], "{kind}");
         let values = features.into_data().try_to_vec::<f32>().unwrap();

@@ -20,14 +20,14 @@ pub const BATCH: usize = 64;
 ///
 /// # Errors
 ///
-/// Fails if the system could not read a picture, or if the device has too little memory for a single one.
+/// Fails if the system could not read a picture, if `forward` fails, or if the device has too little memory for a single one.
 pub fn forward_pictures(
     encoder: &Encoder,
     pictures: &Pictures,
     items: &[usize],
     device: &Device,
     bar: &Bar,
-    forward: impl Fn(Tensor<4>) -> Tensor<2>,
+    forward: impl Fn(Tensor<4>) -> akin_core::Result<Tensor<2>>,
 ) -> Result<(Vec<usize>, Vec<f32>)> {
     let device = device.clone().without_autodiff();
     let (mut readable, mut values) = (Vec::with_capacity(items.len()), Vec::new());
@@ -36,7 +36,7 @@ pub fn forward_pictures(
             batch.par_iter().filter_map(|&item| Some((item, view(encoder, pictures, item)?))).unzip();
         pictures.check()?;
         if !views.is_empty() {
-            values.extend(to_vec(forward(encoder.batch(&views, &device)))?);
+            values.extend(to_vec(forward(encoder.batch(&views, &device))?)?);
         }
         readable.extend(batch_readable);
         bar.advance(batch.len() as u64);

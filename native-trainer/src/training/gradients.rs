@@ -81,11 +81,16 @@ struct Part {
     embeddings: Tensor<2>,
 }
 
-impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
+impl<E: Fn(&Encoder, Range<usize>, &Device) -> Result<Tensor<2>> + Sync> Images<'_, E> {
     /// The loss of the batch and its gradients. `encoder` and `loss` are on the first device.
-    pub(super) fn differentiate(&self, encoder: &Encoder, loss: &Loss) -> Differentiated {
+    ///
+    /// # Errors
+    ///
+    /// Images that cannot be embedded.
+    pub(super) fn differentiate(&self, encoder: &Encoder, loss: &Loss) -> Result<Differentiated> {
         let first = self.workers.first().clone().without_autodiff();
         let parts = self.workers.run(self.parts(), |device, images| self.embed_part(encoder, images, device));
+        let parts = parts.into_iter().collect::<Result<Vec<Part>>>()?;
         let gathered = parts.iter().map(|part| part.embeddings.clone().without_autodiff().to_device(&first));
         let embeddings = Tensor::cat(gathered.collect(), 0);
 
@@ -106,14 +111,14 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
                 self.differentiate_part(part, own.to_device(&device.clone().without_autodiff()), device)
             });
             for part in part_gradients {
-                let part = part.encoder_to_device(&first, encoder);
+                let part = part?.encoder_to_device(&first, encoder);
                 gradients = gradients.add_encoder(part, encoder);
             }
             if let Some(factor) = self.loss_scale {
                 gradients = gradients.scale_encoder(1.0 / factor, encoder, &first);
             }
         }
-        Differentiated { embeddings, loss: value.without_autodiff(), by_embedding, gradients }
+        Ok(Differentiated { embeddings, loss: value.without_autodiff(), by_embedding, gradients })
     }
 
     /// The images of each worker, as evenly as they can be dealt out. A small batch leaves workers without any.
@@ -124,7 +129,7 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    fn embed_part(&self, encoder: &Encoder, images: Range<usize>, device: &Device) -> Part {
+    fn embed_part(&self, encoder: &Encoder, images: Range<usize>, device: &Device) -> Result<Part> {
         let inner = device.clone().without_autodiff();
         let encoder = match self.workers.count() {
             1 => encoder.clone(),
@@ -132,31 +137,39 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
             _ => encoder.valid().to_device(&inner).train(),
         };
         let embeddings = if images.len() <= self.chunk {
-            (self.embed)(&encoder, images.clone(), device)
+            (self.embed)(&encoder, images.clone(), device)?
         } else {
             let encoder = encoder.valid();
             let chunks = self.chunks(images.clone());
-            Tensor::cat(chunks.map(|chunk| (self.embed)(&encoder, chunk, &inner)).collect(), 0)
+            let embedded = chunks.map(|chunk| (self.embed)(&encoder, chunk, &inner));
+            Tensor::cat(embedded.collect::<Result<_>>()?, 0)
         };
-        Part { images, encoder, embeddings }
+        Ok(Part { images, encoder, embeddings })
     }
 
     /// The gradient of Σ g·e by the weights of the part's encoder, with g `by_embedding`.
-    fn differentiate_part(&self, part: Part, by_embedding: Tensor<2>, device: &Device) -> PartGradients {
+    fn differentiate_part(
+        &self,
+        part: Part,
+        by_embedding: Tensor<2>,
+        device: &Device,
+    ) -> Result<PartGradients> {
         let Part { images, encoder, embeddings } = part;
         let differentiate = |embeddings: Tensor<2>, by_embedding: Tensor<2>| {
             let product = (embeddings * by_embedding.autodiff()).sum();
             PartGradients::from_encoder(product.backward(), &encoder)
         };
         if images.len() <= self.chunk {
-            return differentiate(embeddings, by_embedding);
+            return Ok(differentiate(embeddings, by_embedding));
         }
         let start = images.start;
-        let chunk_gradients = self.chunks(images).map(|chunk| {
+        let mut sum = PartGradients::default();
+        for (place, chunk) in self.chunks(images).enumerate() {
             let own = by_embedding.clone().narrow(0, chunk.start - start, chunk.len());
-            differentiate((self.embed)(&encoder, chunk, device), own)
-        });
-        chunk_gradients.reduce(|sum, chunk| sum.add_encoder(chunk, &encoder)).unwrap_or_default()
+            let gradients = differentiate((self.embed)(&encoder, chunk, device)?, own);
+            sum = if place == 0 { gradients } else { sum.add_encoder(gradients, &encoder) };
+        }
+        Ok(sum)
     }
 
     fn chunks(&self, images: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
@@ -231,12 +244,12 @@ mod tests {
         Workers::new(&vec![Device::flex(); count]).unwrap()
     }
 
-    fn forward(encoder: &Encoder, images: Tensor<4>, backbone_learns: bool) -> Tensor<2> {
-        if backbone_learns || !images.device().is_autodiff() {
+    fn forward(encoder: &Encoder, images: Tensor<4>, backbone_learns: bool) -> Result<Tensor<2>> {
+        Ok(if backbone_learns || !images.device().is_autodiff() {
             encoder.forward(images)
         } else {
             encoder.forward_frozen(images)
-        }
+        }?)
     }
 
     fn to_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
@@ -249,7 +262,8 @@ mod tests {
     /// The step of one device in one pass, as Burn's autodiff gives it.
     fn plain(kind: &str, backbone_learns: bool) -> Numbers {
         let (encoder, loss, labels) = setting(kind);
-        let embeddings = forward(&encoder, waves(0..IMAGES, &Device::flex().autodiff()), backbone_learns);
+        let embeddings =
+            forward(&encoder, waves(0..IMAGES, &Device::flex().autodiff()), backbone_learns).unwrap();
         let value = loss.forward(&Batch::new(embeddings.clone(), &labels));
         let gradients = PartGradients::new(value.backward(), &encoder, &loss);
         (to_vec(embeddings), to_vec(value), gradients.parts(&encoder, &loss))
@@ -271,7 +285,8 @@ mod tests {
             workers: &workers(way.workers),
             embed,
         };
-        let Differentiated { embeddings, loss: value, gradients, .. } = images.differentiate(&encoder, &loss);
+        let Differentiated { embeddings, loss: value, gradients, .. } =
+            images.differentiate(&encoder, &loss).unwrap();
         let numbers = (to_vec(embeddings), to_vec(value), gradients.parts(&encoder, &loss));
         (numbers, largest.into_inner())
     }
@@ -337,14 +352,14 @@ mod tests {
         let (inner, device) = (Device::flex(), Device::flex().autodiff());
         let parts = [0..4, 4..8, 8..IMAGES];
         let plain = encoder.valid();
-        let embed = |part: &Range<usize>| plain.forward(waves(part.clone(), &inner));
+        let embed = |part: &Range<usize>| plain.forward(waves(part.clone(), &inner)).unwrap();
         let descriptors = Tensor::cat(parts.iter().map(embed).collect(), 0).autodiff().require_grad();
         let value = loss.forward(&Batch::new(descriptors.clone(), &labels));
         let mut gradients = value.backward();
         let by_descriptor = descriptors.grad_remove(&mut gradients).unwrap();
         let mut sum = PartGradients::from_loss(gradients, &loss);
         for part in [2, 0, 1].map(|part| parts[part].clone()) {
-            let embedded = encoder.forward(waves(part.clone(), &device));
+            let embedded = encoder.forward(waves(part.clone(), &device)).unwrap();
             let back = (embedded * by_descriptor.clone().slice([part]).autodiff()).sum().backward();
             sum = sum.add_encoder(PartGradients::from_encoder(back, &encoder), &encoder);
         }
@@ -388,7 +403,7 @@ mod tests {
                 embed: embed_waves,
             };
             let Differentiated { embeddings, loss: value, gradients, .. } =
-                images.differentiate(&encoder, &loss);
+                images.differentiate(&encoder, &loss).unwrap();
             (encoder, loss) = optimizers.step(encoder, loss, gradients, &rates);
             loss.after_step(embeddings, &labels);
             losses.extend(to_vec(value));
@@ -445,7 +460,7 @@ mod tests {
                     workers: &workers,
                     embed: embed_waves,
                 };
-                images.differentiate(&encoder, &loss).gradients.parts(&encoder, &loss)
+                images.differentiate(&encoder, &loss).unwrap().gradients.parts(&encoder, &loss)
             });
             assert_close(&two[0], &one[0], "the backbone");
         }
@@ -456,7 +471,7 @@ mod tests {
     fn in_half_precision(loss_scale: f64, factor: f64) -> ([Vec<f32>; 3], bool) {
         let (encoder, loss, labels) = setting("proxy_anchor");
         let embed = |encoder: &Encoder, range: Range<usize>, device: &Device| {
-            encoder.in_half_precision().forward(waves(range, device) * factor)
+            Ok(encoder.in_half_precision().forward(waves(range, device) * factor)?)
         };
         let images = Images {
             labels: &labels,
@@ -466,7 +481,7 @@ mod tests {
             workers: &workers(2),
             embed,
         };
-        let differentiated = images.differentiate(&encoder, &loss);
+        let differentiated = images.differentiate(&encoder, &loss).unwrap();
         let overflows = differentiated.overflows(&differentiated.gradients.magnitudes(&encoder, &loss));
         (differentiated.gradients.parts(&encoder, &loss), overflows.unwrap())
     }
@@ -544,7 +559,7 @@ mod tests {
                 workers: &workers,
                 embed: embed_waves,
             };
-            let Differentiated { gradients, .. } = images.differentiate(&encoder, &loss);
+            let Differentiated { gradients, .. } = images.differentiate(&encoder, &loss).unwrap();
             (encoder, loss) = optimizers.step(encoder, loss, gradients, &rates);
         }
         assert_eq!(addresses(encoder).1, before);
@@ -552,8 +567,8 @@ mod tests {
     }
 
     /// Embeds invented images.
-    fn embed_waves(encoder: &Encoder, range: Range<usize>, device: &Device) -> Tensor<2> {
-        encoder.forward(waves(range, device))
+    fn embed_waves(encoder: &Encoder, range: Range<usize>, device: &Device) -> Result<Tensor<2>> {
+        Ok(encoder.forward(waves(range, device))?)
     }
 
     fn waves(range: Range<usize>, device: &Device) -> Tensor<4> {

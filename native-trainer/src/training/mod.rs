@@ -611,7 +611,7 @@ impl<'a> Training<'a> {
                 self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
             },
         };
-        let differentiated = images.differentiate(&encoder, &loss);
+        let differentiated = images.differentiate(&encoder, &loss)?;
         // A picture may have become unreadable since its view was to be made.
         self.pictures.check()?;
         let mut magnitudes = differentiated.gradients.magnitudes(&encoder, &loss);
@@ -663,9 +663,9 @@ impl<'a> Training<'a> {
         range: Range<usize>,
         device: &Device,
         backbone_learns: bool,
-    ) -> Tensor<2> {
+    ) -> Result<Tensor<2>> {
         match &self.features {
-            Some(features) => encoder.embed_features(features.batch(&batch.items[range], device)),
+            Some(features) => Ok(encoder.embed_features(features.batch(&batch.items[range], device))),
             None => {
                 let half;
                 let encoder = match self.run.config.precision() {
@@ -680,11 +680,12 @@ impl<'a> Training<'a> {
                     None => Cow::Owned(self.views(encoder).part(self.pictures, batch, range)),
                 };
                 let images = encoder.batch(&views, device);
-                if backbone_learns || !device.is_autodiff() {
+                let embeddings = if backbone_learns || !device.is_autodiff() {
                     encoder.forward(images)
                 } else {
                     encoder.forward_frozen(images)
-                }
+                };
+                Ok(embeddings?)
             }
         }
     }

@@ -502,7 +502,7 @@ mod tests {
             TensorData::new((0..2 * 3 * 256).map(|i| (i as f32).sin()).collect(), [2, 3, 16, 16]),
             &device,
         );
-        let embeddings = encoder.forward(images);
+        let embeddings = encoder.forward(images).unwrap();
         let gradients = loss.forward(&Batch::new(embeddings, &classes)).backward();
         let gradients = PartGradients::new(gradients, &encoder, &loss);
         (encoder, loss, gradients)

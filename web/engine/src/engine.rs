@@ -3,31 +3,28 @@
 use std::collections::HashMap;
 
 use akin_bridge::{Result, misuse, thrown, to_js};
-use akin_core::attribution::Cells;
-use akin_core::bundle::Manifest;
+use akin_core::attribution::{Cells, Occlusion};
+use akin_core::bundle::{Manifest, Parity};
 use akin_core::certainty::{BestScores, Calibration, LeaveOneOut};
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::evaluate::EvaluationConfig;
-use akin_core::image::{Pixels, decode, self_test_pattern};
-use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
+use akin_core::image::{Pixels, decode};
+use akin_core::models::{Backbone, Outputs};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use burn::tensor::Device;
 use js_sys::Function;
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 use web_sys::OffscreenCanvas;
 use web_time::Instant;
 
+use crate::foreign::ForeignEngine;
 use crate::graphics::Graphics;
 use crate::map::MapCanvas;
-use crate::messages::{Embedded, OwnLabels, Ranked, SelfTest};
+use crate::messages::{Embedded, OwnLabels, ParityCheck, Ranked};
 use crate::ranked::{Known, Query};
-
-/// The lowest cosine to the stored embedding at which the self-test passes.
-const LOWEST_COSINE: f32 = 0.999;
 
 /// The engine, as the crate's page describes it.
 #[wasm_bindgen]
@@ -47,6 +44,8 @@ struct Bundle {
 /// An encoder with its embeddings of the items.
 struct LoadedEncoder {
     encoder: Encoder,
+    /// Who runs the backbone, if it is an ONNX file.
+    foreign: Option<ForeignEngine>,
     embeddings: Embeddings,
     queries: Option<Embeddings>,
     gallery: Gallery,
@@ -67,17 +66,6 @@ struct OwnEmbeddings {
     best_scores: Option<BestScores>,
     /// `None` without labels.
     calibration: Option<Calibration>,
-}
-
-/// The field `architecture` of an encoder in a bundle.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Architecture {
-    backbone: BackboneConfig,
-    #[serde(default)]
-    pooling: Option<Pooling>,
-    #[serde(default)]
-    head: Option<HeadConfig>,
 }
 
 #[wasm_bindgen]
@@ -138,46 +126,63 @@ impl Engine {
         Ok(())
     }
 
-    /// Loads an encoder with its embeddings of the items, and embeds the self-test pattern, which also
-    /// prepares the device for the first image. Returns a [`SelfTest`].
+    /// Loads an encoder with its embeddings of the items. Of one whose backbone is an ONNX file, `run` runs that file: see
+    /// [`ForeignEngine`].
     ///
     /// # Errors
     ///
     /// The bytes are not those of the manifest, the weights do not fit the architecture, or the device
     /// fails.
-    pub async fn load_encoder(
+    pub fn load_encoder(
         &mut self,
         index: usize,
         weights: Vec<u8>,
         gallery: Vec<u8>,
         queries: Option<Vec<u8>>,
-    ) -> Result<JsValue> {
+        run: Option<Function>,
+    ) -> Result<()> {
         let device = self.device.clone();
         let bundle = self.bundle_mut()?;
         let manifest = &bundle.manifest;
         let entry = manifest.encoder(index).map_err(thrown)?;
         manifest.verify(&entry.weights, &weights).map_err(thrown)?;
-        let Architecture { backbone, pooling, head } =
-            Architecture::deserialize(&entry.architecture).map_err(|error| {
-                thrown(akin_core::Error::new(
-                    akin_core::Kind::Bundle,
-                    format!("this page does not know the architecture of encoder {:?}: {error}", entry.name),
-                    "reload the page to get its newest version, or export the bundle again with this version of akin",
-                ))
-            })?;
-        let config = EncoderConfig { backbone, pooling, head, preprocessing: entry.preprocessing.clone() };
+        let config = EncoderConfig::of_bundle(entry).map_err(thrown)?;
         let embeddings = manifest.gallery_embeddings(index, &gallery).map_err(thrown)?;
         let queries =
             queries.map(|bytes| manifest.query_embeddings(index, &bytes)).transpose().map_err(thrown)?;
         let searchable = Gallery::new(&embeddings, entry.report.config.similarity).map_err(thrown)?;
         let encoder = config.load(weights, &device).map_err(thrown)?;
+        let foreign = entry.onnx.as_ref().map(|onnx| {
+            let run = run.ok_or_else(|| misuse("nothing runs the ONNX file of the encoder"))?;
+            Ok(ForeignEngine::new(onnx, run))
+        });
+        let foreign = foreign.transpose()?;
+        bundle.encoders[index] =
+            Some(LoadedEncoder { encoder, foreign, embeddings, queries, gallery: searchable });
+        Ok(())
+    }
 
-        let started = Instant::now();
-        let pattern = self_test_pattern(encoder.preprocessing().side()).map_err(thrown)?;
-        let embedding = encoder.embed_async(&[pattern], &device).await.map_err(thrown)?;
-        let cosine = cosine(&embedding, &entry.self_test);
-        bundle.encoders[index] = Some(LoadedEncoder { encoder, embeddings, queries, gallery: searchable });
-        Ok(to_js(&SelfTest { cosine, ms: milliseconds_since(started), passed: cosine >= LOWEST_COSINE }))
+    /// Compares the embeddings of the parity pictures, one after another, with the trainer's, which are the bytes of their
+    /// file. Returns a [`ParityCheck`].
+    ///
+    /// # Errors
+    ///
+    /// The encoder has no parity check, or the bytes are not those of the manifest.
+    pub fn check_parity(&self, encoder: usize, embeddings: &[f32], trainers: &[u8]) -> Result<JsValue> {
+        let manifest = &self.bundle()?.manifest;
+        let trainers = manifest.parity_embeddings(encoder, trainers).map_err(thrown)?;
+        let entry = manifest.encoder(encoder).map_err(thrown)?;
+        let parity = entry.parity.as_ref().ok_or_else(|| misuse("the encoder has no parity check"))?;
+        if embeddings.len() != trainers.values().len() {
+            return Err(misuse("not every parity picture has an embedding"));
+        }
+        let cosine = Parity::smallest_cosine(embeddings, trainers.values(), entry.dimension);
+        Ok(to_js(&ParityCheck {
+            pictures: trainers.len(),
+            cosine: if cosine.is_nan() { -1.0 } else { cosine },
+            bound: parity.bound(),
+            passed: cosine >= parity.bound(),
+        }))
     }
 
     /// Checks the bytes of any file of the bundle.
@@ -195,12 +200,11 @@ impl Engine {
     ///
     /// The image cannot be read, the encoder is not loaded, or the device fails.
     pub async fn embed(&self, encoder: usize, image: Vec<u8>) -> Result<JsValue> {
-        let encoder = &self.loaded(encoder)?.encoder;
         let started = Instant::now();
         let picture = decode(&image).map_err(thrown)?;
         let decode_ms = milliseconds_since(started);
         let started = Instant::now();
-        let embedding = encoder.embed_async(&[picture], &self.device).await.map_err(thrown)?;
+        let embedding = self.embedding(encoder, self.outputs(encoder, &picture).await?).await?;
         Ok(to_js(&Embedded { embedding, decode_ms, embed_ms: milliseconds_since(started) }))
     }
 
@@ -350,23 +354,41 @@ impl Engine {
         Ok(self.bundle()?.manifest.encoder(encoder).map_err(thrown)?.report.config.similarity)
     }
 
-    pub(crate) async fn embedding(&self, encoder: usize, picture: &Pixels) -> Result<Vec<f32>> {
-        let encoder = &self.loaded(encoder)?.encoder;
-        encoder.embed_async(std::slice::from_ref(picture), &self.device).await.map_err(thrown)
+    /// What the backbone computes of a picture.
+    pub(crate) async fn outputs(&self, encoder: usize, picture: &Pixels) -> Result<Outputs> {
+        let view = self.loaded(encoder)?.encoder.preprocessing().view(picture).map_err(thrown)?;
+        self.outputs_of_views(encoder, &[view]).await
+    }
+
+    async fn outputs_of_views(&self, encoder: usize, views: &[Pixels]) -> Result<Outputs> {
+        let LoadedEncoder { encoder, foreign, .. } = self.loaded(encoder)?;
+        match (foreign, &encoder.backbone) {
+            (Some(engine), Backbone::Foreign(backbone)) => {
+                let output = engine.run(encoder.preprocessing(), views).await?;
+                backbone.outputs(output, views.len(), &self.device).map_err(thrown)
+            }
+            _ => encoder.outputs(encoder.batch(views, &self.device)).map_err(thrown),
+        }
+    }
+
+    pub(crate) async fn embedding(&self, encoder: usize, outputs: Outputs) -> Result<Vec<f32>> {
+        self.loaded(encoder)?.encoder.embed_outputs_async(outputs).await.map_err(thrown)
     }
 
     /// Whether an embedding is a sum over the cells of a picture.
-    pub(crate) fn has_cells(&self, encoder: usize) -> Result<bool> {
-        Ok(self.loaded(encoder)?.encoder.has_cells())
+    pub(crate) fn has_cells(&self, encoder: usize, outputs: &Outputs) -> Result<bool> {
+        Ok(self.loaded(encoder)?.encoder.has_cells(outputs))
     }
 
-    pub(crate) async fn cells(&self, encoder: usize, picture: &Pixels) -> Result<Cells> {
-        self.loaded(encoder)?.encoder.cells_async(picture, &self.device).await.map_err(thrown)
+    pub(crate) async fn cells(&self, encoder: usize, outputs: Outputs) -> Result<Cells> {
+        self.loaded(encoder)?.encoder.cells_async(outputs).await.map_err(thrown)
     }
 
     /// The embeddings of a picture with each patch of a row covered.
     pub(crate) async fn occluded(&self, encoder: usize, picture: &Pixels, row: usize) -> Result<Vec<f32>> {
-        self.loaded(encoder)?.encoder.occluded_async(picture, row, &self.device).await.map_err(thrown)
+        let view = self.loaded(encoder)?.encoder.preprocessing().view(picture).map_err(thrown)?;
+        let covered = Occlusion::new(view).row(row).map_err(thrown)?;
+        self.embedding(encoder, self.outputs_of_views(encoder, &covered).await?).await
     }
 
     /// The part of a picture that an encoder sees, as shares of its sides.
@@ -378,15 +400,6 @@ impl Engine {
         let loaded = self.bundle()?.encoders.get(encoder).and_then(Option::as_ref);
         loaded.ok_or_else(|| misuse(&format!("encoder {encoder} is not loaded yet")))
     }
-}
-
-/// The cosine of two embeddings; 0 when it is undefined, as after a failed computation.
-fn cosine(computed: &[f32], stored: &[f32]) -> f32 {
-    let checked_cosine = || -> akin_core::Result<f32> {
-        let stored = Embeddings::new(stored.len(), stored.to_vec())?;
-        Ok(Gallery::new(&stored, Similarity::Cosine)?.scores(computed)?[0])
-    };
-    checked_cosine().unwrap_or(0.0)
 }
 
 fn milliseconds_since(start: Instant) -> f64 {

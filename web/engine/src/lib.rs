@@ -25,6 +25,8 @@
 #[cfg(target_arch = "wasm32")]
 mod engine;
 #[cfg(target_arch = "wasm32")]
+mod foreign;
+#[cfg(target_arch = "wasm32")]
 mod graphics;
 #[cfg(target_arch = "wasm32")]
 mod look;

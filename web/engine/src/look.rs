@@ -22,12 +22,11 @@ impl Engine {
         let similarity = self.similarity(encoder)?;
         let pictures = [decode(&query).map_err(thrown)?, decode(&item).map_err(thrown)?];
         let regions = [self.region(encoder, &pictures[0])?, self.region(encoder, &pictures[1])?];
-        if !ScoreParts::exist(similarity) || !self.has_cells(encoder)? {
-            let mut embeddings = Vec::new();
-            for picture in &pictures {
-                embeddings.push(self.embedding(encoder, picture).await?);
-            }
-            let [q, x] = [&embeddings[0], &embeddings[1]];
+        let query = self.outputs(encoder, &pictures[0]).await?;
+        let item = self.outputs(encoder, &pictures[1]).await?;
+        if !ScoreParts::exist(similarity) || !self.has_cells(encoder, &query)? {
+            let embeddings = [self.embedding(encoder, query).await?, self.embedding(encoder, item).await?];
+            let [q, x] = &embeddings;
             let gallery = Embeddings::new(x.len(), x.clone()).map_err(thrown)?;
             let scores =
                 Gallery::new(&gallery, similarity).and_then(|gallery| gallery.scores(q)).map_err(thrown)?;
@@ -41,8 +40,8 @@ impl Engine {
             let (query, item) = (side(0), side(1));
             return Ok(to_js(&Look { score: f64::from(scores[0]), exact: false, query, item, pairs: None }));
         }
-        let query = self.cells(encoder, &pictures[0]).await?;
-        let item = self.cells(encoder, &pictures[1]).await?;
+        let query = self.cells(encoder, query).await?;
+        let item = self.cells(encoder, item).await?;
         let parts = ScoreParts::new(similarity, &query, &item).map_err(thrown)?;
         let parts = parts.ok_or_else(|| misuse("the score has no parts"))?;
         let side = |cells: &Cells, at: usize, values: Vec<f64>| LookSide {

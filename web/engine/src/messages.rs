@@ -21,15 +21,17 @@ pub struct Adapter {
     pub half_precision: bool,
 }
 
-/// Whether the device computes the embedding that the bundle stores.
+/// How far the embeddings of the parity pictures agree with the trainer's.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct SelfTest {
-    /// The cosine of the two embeddings.
-    pub cosine: f32,
-    /// The time of the embedding in milliseconds.
-    pub ms: f64,
-    /// Whether they are alike.
+pub struct ParityCheck {
+    /// The number of pictures.
+    pub pictures: usize,
+    /// The smallest cosine of a picture's two embeddings.
+    pub cosine: f64,
+    /// The smallest that is good enough.
+    pub bound: f64,
+    /// Whether it is.
     pub passed: bool,
 }
 
@@ -231,7 +233,7 @@ mod tests {
             .with::<MapView>()
             .with::<OwnLabels>()
             .with::<Ranked>()
-            .with::<SelfTest>()
+            .with::<ParityCheck>()
             .check("engine.ts");
     }
 }

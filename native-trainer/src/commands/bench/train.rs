@@ -134,7 +134,7 @@ impl Work {
     /// The seconds of the parts of a step: forwards, the loss, backwards, and the optimiser's.
     fn step(&mut self, config: &BackboneConfig) -> Result<[f64; 4]> {
         let start = Instant::now();
-        let features = config.pooling().pool(self.backbone.outputs(self.images.clone()));
+        let features = config.pooling().pool(self.backbone.outputs(self.images.clone())?);
         self.images.device().sync()?;
         let forward = start.elapsed();
         let value = losses::happier(&features, &self.labels)?;
@@ -155,7 +155,7 @@ impl Work {
     fn evaluate(&self, config: &BackboneConfig) -> Result<f64> {
         let (backbone, images) = (self.backbone.valid(), self.images.clone().without_autodiff());
         let start = Instant::now();
-        config.pooling().pool(backbone.outputs(images)).try_into_data()?;
+        config.pooling().pool(backbone.outputs(images)?).try_into_data()?;
         Ok(start.elapsed().as_secs_f64())
     }
 

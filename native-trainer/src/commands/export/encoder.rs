@@ -10,13 +10,13 @@ use akin_core::certainty::LeaveOneOut;
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::{EvaluationConfig, Labelled};
-use akin_core::image::self_test_pattern;
 use akin_core::similarity::Similarity;
 use anyhow::Result;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use super::Export;
+use super::parity::{add_parity, parity_pictures};
 use crate::config::{Config, device};
 use crate::data::Dataset;
 use crate::evaluation::class_means::ClassMeans;
@@ -53,12 +53,13 @@ pub fn add_encoder(
         None => (evaluation.queries, None),
     };
     let folder = slug(&name, number);
-    // The browser loads the weights in half precision, so the self-test uses these too.
+    // The browser loads the weights in half precision.
     let half = encoder.to_half_bytes()?;
     check_size(&name, half.len())?;
     let config = encoder_config(&run.config);
     let shipped = config.load(half.clone(), &device)?;
-    let pattern = self_test_pattern(shipped.preprocessing().side())?;
+    let parity = parity_pictures(pictures, &gallery.items)?;
+    let parity = add_parity(bundle, &folder, &parity, [&encoder, &shipped], &device)?;
     let similarity = run.config.eval.similarity;
     let element_type = match similarity {
         Similarity::Poincare { .. } => ElementType::F32,
@@ -97,7 +98,9 @@ pub fn add_encoder(
         gallery_embeddings: format!("{folder}/gallery.{extension}"),
         query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
         element_type,
-        self_test: shipped.embed(&[pattern], &device)?,
+        parity: Some(parity),
+        onnx: None,
+        licence: None,
         maps: add_maps(bundle, &folder, export, &run.config, ranked, proxies.as_ref())?,
         best_scores: own.best_scores(),
         calibration: own.calibration(),

@@ -4,23 +4,18 @@ use std::path::Path;
 
 use akin_base::files::read_regular_file;
 use akin_base::quantities::counted;
-use akin_core::bundle::{MANIFEST, Manifest, Map, MapProxies};
+use akin_core::bundle::{MANIFEST, Manifest, Map, MapProxies, Parity};
 use akin_core::encoder::EncoderConfig;
-use akin_core::image::{decode, self_test_pattern};
+use akin_core::image::{Pixels, decode};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use serde_json::json;
 
 use super::check::Checks;
 use crate::config::DeviceName;
 use crate::config::device;
 
-/// The largest difference between a number of the self-test and the one in the manifest. The CPU computes them alike;
-/// devices differ by rounding.
-const TOLERANCE: f32 = 1e-2;
-
-/// Checks the manifest, the length and SHA-256 of every file, what the files hold, and that each encoder computes its
-/// self-test.
+/// Checks the manifest, the length and SHA-256 of every file, what the files hold, and that each encoder computes
+/// the embeddings of its parity check.
 pub fn check(directory: &Path, checks: &mut Checks) {
     let read = |path: &str| read_regular_file(&directory.join(path)).context("it cannot be read");
     let manifest = read(MANIFEST).and_then(|bytes| Ok(Manifest::parse(&bytes)?));
@@ -71,9 +66,20 @@ pub fn check(directory: &Path, checks: &mut Checks) {
         if bytes(&entry.weights).is_err() {
             continue;
         }
-        checks.result(what, self_test(&manifest, place, &bytes), |difference| match difference {
-            0.0 => "computes its self-test to the last digit".to_owned(),
-            _ => format!("computes its self-test within {difference:.0e}"),
+        let Some(parity) = &entry.parity else {
+            checks
+                .note(&what, "has no parity check, because an older akin wrote it; export the bundle again");
+            continue;
+        };
+        if entry.onnx.is_some() {
+            checks.note(
+                &what,
+                "is an ONNX file, which this akin cannot run, so that its parity was not checked",
+            );
+            continue;
+        }
+        checks.result(what, own_cosine(&manifest, place, parity, &bytes), |cosine| {
+            format!("embeds the parity pictures as the trainer did: cosine {cosine:.6}")
         });
     }
 }
@@ -121,26 +127,26 @@ fn check_contents<'a>(
     Ok(())
 }
 
-/// The largest difference between the embedding of the self-test and the one in the manifest.
-fn self_test<'a>(
+/// The smallest cosine of this machine's embeddings of the parity pictures to the trainer's.
+fn own_cosine<'a>(
     manifest: &Manifest,
     place: usize,
+    parity: &Parity,
     bytes: &impl Fn(&str) -> Result<&'a [u8]>,
-) -> Result<f32> {
+) -> Result<f64> {
     let entry = manifest.encoder(place)?;
     let device = device::open(DeviceName::Cpu).or_else(|_| device::open(DeviceName::Auto))?;
-    let config = json!({
-        "backbone": entry.architecture["backbone"], "head": entry.architecture["head"],
-        "preprocessing": entry.preprocessing,
-    });
-    let config: EncoderConfig = serde_json::from_value(config).context("its architecture is not known")?;
-    let encoder = config.load(bytes(&entry.weights)?.to_vec(), &device)?;
-    let embedding = encoder.embed(&[self_test_pattern(encoder.preprocessing().side())?], &device)?;
-    let differences = embedding.iter().zip(&entry.self_test).map(|(one, other)| (one - other).abs());
-    let difference = differences.fold(0.0, f32::max);
+    let encoder = EncoderConfig::of_bundle(entry)?.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    let decoded = manifest.parity_pictures.iter().map(|path| Ok(decode(bytes(path)?)?));
+    let pictures: Vec<Pixels> = decoded.collect::<Result<_>>()?;
+    let trainers = manifest.parity_embeddings(place, bytes(&parity.embeddings)?)?;
+    let cosine =
+        Parity::smallest_cosine(&encoder.embed(&pictures, &device)?, trainers.values(), entry.dimension);
     anyhow::ensure!(
-        difference <= TOLERANCE,
-        "it computes another embedding of the self-test than it did at the export: they differ by {difference}"
+        cosine >= parity.bound(),
+        "it embeds the parity pictures otherwise than the trainer did: the smallest cosine is {cosine:.6}, and at least \
+         {:.6} is needed",
+        parity.bound()
     );
-    Ok(difference)
+    Ok(cosine)
 }
