@@ -57,6 +57,19 @@ write('e-labels.csv', ['path,order,family,species', ...labels].join('\n') + '\n'
 
 fs.copyFileSync(path.join(folder, labels[0].split(',')[0]), path.join(folder, 'picture.png'));
 
+// Weights of SqueezeNet, all zero, with a layer that can be the head.
+const { weights } = JSON.parse(fs.readFileSync(new URL('../core/tests/backbones/squeezenet.json', import.meta.url)));
+const layers = Object.entries({ ...weights, 'head.weight': [8, 512] });
+let end = 0;
+const header = JSON.stringify(Object.fromEntries(layers.map(([name, shape]) => {
+  const start = end;
+  end += 4 * shape.reduce((count, size) => count * size, 1);
+  return [name, { dtype: 'F32', shape, data_offsets: [start, end] }];
+})));
+const size = Buffer.alloc(8);
+size.writeUInt32LE(header.length);
+write('weights.safetensors', Buffer.concat([size, Buffer.from(header), Buffer.alloc(end)]));
+
 const FILES = ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'order,family,species'];
 const GALLERY = [...FILES, '--gallery', 'e.npy', '--gallery-labels', 'e-labels.csv', '--path-column', 'path'];
 const GOOD = {
@@ -70,6 +83,7 @@ const GOOD = {
   completions: ['completions', 'bash'],
   man: ['man', 'new'],
   train: ['train', 'tiny.toml', '--out', 'new'],
+  import: ['import', 'weights.safetensors', '--out', 'new'],
   resume: ['resume', 'nowhere'],
   compare: ['compare', 'tiny.toml', '--out', 'new'],
   tune: ['tune', 'tiny.toml', '--out', 'new', '--set', `tune.ranges={${RANGE}}`],
@@ -107,7 +121,8 @@ const BAD = {
   '--set': ['nonsense', '=1', 'run.steps=', 'run.nonsense=1', 'nonsense.key=1', 'run.steps=[', 'data.levels=[]'],
   '--promise': ['x', '49', '100', '-1', 'nan', ''],
   '--out': ['file/below', 'file', ''],
-  '--backbone': ['x', ''],
+  '--backbone': ['x', '', 'resnet50'],
+  '--head': ['nowhere', ''],
   '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
   '--count': [...NUMBERS, '0'],

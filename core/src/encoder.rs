@@ -12,7 +12,9 @@ use crate::attribution::Cells;
 use crate::bundle::EncoderEntry;
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
-use crate::models::{Backbone, BackboneConfig, ForeignNetwork, Head, HeadConfig, Initial, Outputs, Pooling};
+use crate::models::{
+    Backbone, BackboneConfig, ForeignNetwork, Head, HeadConfig, Initial, Outputs, Pooling, PublishedWeights,
+};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
@@ -203,6 +205,34 @@ impl Encoder {
     /// The preprocessing of its images.
     pub fn preprocessing(&self) -> &Preprocessing {
         &self.preprocessing
+    }
+
+    /// Replaces the weights of the backbone by published ones, and those of the head, if `head` names one, by those of a
+    /// linear layer. Returns the names of the tensors that are not used, without those of published classifiers.
+    ///
+    /// # Errors
+    ///
+    /// As [`PublishedWeights::load`]; [`Kind::Config`] for a layer that is not there or does not fit the head.
+    pub fn load_published(&mut self, weights: &PublishedWeights, head: Option<&str>) -> Result<Vec<String>> {
+        let mut unused = weights.load(&mut self.backbone)?;
+        if let Some(name) = head {
+            let begun = self.head.clone().ok_or_else(|| {
+                Error::new(
+                    Kind::Config,
+                    format!("the layer {name} is to be the head, but the encoder has none"),
+                    "add a head of its dimension",
+                )
+            })?;
+            let [features, dimension] = begun.sizes();
+            let layer = weights.head(name, &self.backbone, features, dimension, begun.has_layer_norm())?;
+            let (weight, bias) = weights.linear(&layer)?;
+            self.head = Some(begun.with_linear(weight, bias));
+            let used = std::iter::once(&layer.name).chain(&layer.layer_norm);
+            let used: Vec<String> =
+                used.flat_map(|layer| ["weight", "bias"].map(|part| format!("{layer}.{part}"))).collect();
+            unused.retain(|name| !used.contains(name));
+        }
+        Ok(unused)
     }
 
     /// Whether another engine runs the backbone.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::layers::Initial;
 use super::pooling::{Outputs, Pooling};
-use super::weights::{self, Published};
+use super::published::PublishedWeights;
+use super::weight_file::WeightFile;
+use super::weights::{self, Replaced};
 use super::*;
 use crate::Result;
 
@@ -105,14 +107,19 @@ macro_rules! backbones {
                 }
             }
 
-            fn load(self, published: &Published) -> Result<Self> {
-                Ok(match self {
-                    $(Self::$variant(network) => Self::$variant(published.load(network)?),)+
-                    Self::Foreign(network) => Self::Foreign(network),
-                })
+            /// This network with the tensors of a file whose names begin with `prefix`.
+            pub(super) fn replace_weights(self, file: &WeightFile, prefix: &str) -> Replaced<Self> {
+                match self {
+                    $(Self::$variant(network) => {
+                        let Replaced { network, used, missing, wrong, infinite } =
+                            weights::replace(network, file, prefix, <$settings>::ENTRY.published_name);
+                        Replaced { network: Self::$variant(network), used, missing, wrong, infinite }
+                    })+
+                    Self::Foreign(network) => weights::replace(Self::Foreign(network), file, prefix, str::to_owned),
+                }
             }
 
-            fn list_weights(&self) -> Vec<weights::Weight> {
+            pub(super) fn list_weights(&self) -> Vec<weights::Weight> {
                 match self {
                     $(Self::$variant(network) => weights::list(network, <$settings>::ENTRY.published_name),)+
                     Self::Foreign(_) => Vec::new(),
@@ -201,54 +208,15 @@ impl Backbone {
     }
 
     /// Replaces the weights by published ones, from the bytes of a file: safetensors, or `.pth` as torch writes it. The
-    /// file is read as data; nothing in it is executed. The weights of the classifier are left out.
+    /// file is read as data; nothing in it is executed. Returns the names of the tensors that were not used, without those
+    /// of a published classifier.
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] for a backbone that has no published weights; [`Kind::Weights`] for a file that cannot be read,
-    /// and, listing them all, for tensors that are missing, unknown, of another shape or type, or not finite.
-    pub fn load_pretrained(&mut self, bytes: Vec<u8>) -> Result<()> {
-        let entry = self.entry();
-        if entry.weights.is_none() {
-            let others: Vec<&str> =
-                BACKBONES.iter().filter(|entry| entry.weights.is_some()).map(|entry| entry.name).collect();
-            return Err(Error::new(
-                Kind::Config,
-                format!(
-                    "weights are given for a backbone that has no published weights, such as {}",
-                    entry.name
-                ),
-                format!(
-                    "remove the weights to start from random ones, or choose another backbone: {}",
-                    others.join(", ")
-                ),
-            ));
-        }
-        let published = Published::new(bytes, entry)?;
-        match self.clone().load(&published) {
-            Ok(loaded) => *self = loaded,
-            Err(error) => {
-                let device = self.devices().pop().expect("a network has weights");
-                let others = backbones_of(entry, |weight| published.has(weight), &device);
-                return Err(published.explain(error, &others));
-            }
-        }
-        Ok(())
+    /// As [`PublishedWeights::parse`] and [`PublishedWeights::load`].
+    pub fn load_pretrained(&mut self, bytes: Vec<u8>) -> Result<Vec<String>> {
+        PublishedWeights::parse(bytes)?.load(self)
     }
-}
-
-/// The backbones other than `this` whose weights all stand in a file, each with the same shape.
-fn backbones_of(
-    this: &BackboneEntry,
-    has: impl Fn(&weights::Weight) -> bool,
-    device: &Device,
-) -> Vec<&'static str> {
-    let fits = |entry: &&BackboneEntry| {
-        let config = BackboneConfig::named(entry.name).expect("each entry has its variant's name");
-        let backbone = config.absent(device).expect("the defaults are in range");
-        entry.name != this.name && entry.weights.is_some() && backbone.list_weights().iter().all(&has)
-    };
-    BACKBONES.iter().filter(fits).map(|entry| entry.name).collect()
 }
 
 #[cfg(test)]

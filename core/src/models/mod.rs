@@ -36,6 +36,7 @@ pub mod mobilenet_v1;
 #[cfg(feature = "cpu")]
 mod operator;
 mod pooling;
+mod published;
 mod rectified_sum;
 pub mod resnet;
 pub mod small_resnet;
@@ -54,6 +55,7 @@ pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;
 pub use mobilenet_v1::{MobilenetV1, MobilenetV1QuarterConfig};
 pub use pooling::{Outputs, Pooling};
+pub use published::{LinearLayer, PublishedWeights};
 pub use resnet::{Resnet, Resnet18Config, Resnet34Config, Resnet50Config};
 pub use small_resnet::{SmallResnet, SmallResnetConfig};
 pub use squeezenet::{Squeezenet, SqueezenetConfig};

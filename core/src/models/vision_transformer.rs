@@ -269,7 +269,7 @@ impl Block {
 
 /// The matrix [to, from] that resamples `from` values at `to` places by Keys' cubic with a = −1/2, whose window widens
 /// for a smaller `to`: what torch's `interpolate` does with `mode="bicubic", antialias=True`.
-fn resampling(from: usize, to: usize) -> Vec<f32> {
+pub(super) fn resampling(from: usize, to: usize) -> Vec<f32> {
     let cubic = |x: f64| {
         let x = x.abs();
         match x {

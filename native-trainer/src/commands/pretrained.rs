@@ -15,7 +15,7 @@ use super::data::fetch::{fetch_data_set, fetch_file};
 use crate::config::{ModelConfig, PretrainedConfig, Source};
 use crate::data::entry;
 use crate::data::listing;
-use crate::runs::run::load_backbone;
+use crate::runs::run::{Loaded, load_weights, warn_of_unused};
 
 /// What only a config takes.
 #[derive(Clone, Debug, Default, Args)]
@@ -98,8 +98,9 @@ pub fn provide(config: &PretrainedConfig, yes: bool, data: bool, progress: Progr
 /// Weights that cannot be read, have another SHA-256 or do not fit.
 pub fn encoder(config: &PretrainedConfig, device: &Device, progress: Progress) -> Result<Encoder> {
     let mut encoder = config.encoder().init(0, device)?;
-    let sha256 = load_backbone(&mut encoder, &config.model)?;
-    if let (Some(path), Some(sha256)) = (&config.model.weights, sha256) {
+    let loaded = load_weights(&mut encoder, &config.model)?;
+    if let (Some(path), Some(Loaded { sha256, unused })) = (&config.model.weights, loaded) {
+        warn_of_unused(path, &unused);
         let held = match &config.model.weights_sha256 {
             Some(published) if published.len() == 64 => "the published one".to_owned(),
             Some(published) => format!("which begins with {published}, as published"),

@@ -26,6 +26,9 @@ pub struct ModelConfig {
     /// Where the file `weights` can be downloaded. `akin eval` and `akin embed` fetch it for a config, after asking, if it
     /// is not there. Default: none.
     pub weights_address: Option<String>,
+    /// The name of a linear layer in the file `weights` that the head begins with, such as `fc`; a layer normalisation beside
+    /// it becomes that of the head. `akin import` finds it. Default: none; the head begins with random weights.
+    pub head_weights: Option<String>,
     /// Whether the backbone keeps its initial weights. Its features are then computed once, without augmentation, and
     /// only the head is trained. Default false.
     #[serde(default)]
@@ -78,9 +81,11 @@ impl ModelConfig {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        for (key, value) in
-            [("weights_sha256", &self.weights_sha256), ("weights_address", &self.weights_address)]
-        {
+        for (key, value) in [
+            ("weights_sha256", &self.weights_sha256),
+            ("weights_address", &self.weights_address),
+            ("head_weights", &self.head_weights),
+        ] {
             ensure(value.is_none() || self.weights.is_some(), || {
                 (
                     format!("model.{key} is set, but model.weights is not"),
@@ -103,6 +108,12 @@ impl ModelConfig {
             (
                 format!("model.weights_address is {:?}", self.weights_address.as_deref().unwrap_or_default()),
                 "write an address that starts with https:// or http://",
+            )
+        })?;
+        ensure(self.head_weights.is_none() || self.head.is_some(), || {
+            (
+                "model.head_weights is set, but there is no head".into(),
+                "add model.head with the dimension of the layer, for example { dimension = 128, layer_norm = false }",
             )
         })?;
         ensure(!self.freeze_backbone || self.head.is_some(), || {

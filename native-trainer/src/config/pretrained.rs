@@ -17,8 +17,7 @@ pub struct PretrainedConfig {
     pub selection: Selection,
     /// The device that computes.
     pub device: DeviceName,
-    /// The backbone, its weights and the preprocessing of images. Its head has no weights without a training, so it is
-    /// left out.
+    /// The backbone, its weights and the preprocessing of images. A head without published weights is left out.
     pub model: ModelConfig,
     /// What evaluation reports.
     pub eval: EvaluationConfig,
@@ -96,12 +95,13 @@ impl PretrainedConfig {
         })
     }
 
-    /// The parts of the encoder: the backbone without a head, whose embedding is the features, scaled to unit length.
+    /// The parts of the encoder. Without `model.head_weights` it has no head: the embedding is the features, scaled to unit
+    /// length.
     pub fn encoder(&self) -> EncoderConfig {
         EncoderConfig {
             backbone: self.model.backbone.clone(),
             pooling: self.model.pooling,
-            head: None,
+            head: self.model.head.clone().filter(|_| self.model.head_weights.is_some()),
             preprocessing: self.model.preprocessing.clone(),
         }
     }

@@ -59,7 +59,7 @@ use crate::evaluation::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::evaluation::report::{displayed, is_better, score};
 use crate::pictures::features::Features;
 use crate::pictures::loader::{Pictures, Position, TrainingBatch, Views};
-use crate::runs::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_backbone};
+use crate::runs::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_weights, warn_of_unused};
 use crate::training::checkpoint::{Checkpoint, Origin, Trained};
 use crate::training::checks::late_settings;
 use crate::training::loss_scale::LossScale;
@@ -317,12 +317,12 @@ pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
     )
 }
 
-/// The encoder that a training begins with.
+/// The encoder that a training begins with, and the tensors of `model.weights` that it does not use.
 ///
 /// # Errors
 ///
 /// A backbone that cannot be made, weights that cannot be read or do not fit.
-pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
+pub fn make_encoder(config: &Config, device: &Device) -> Result<(Encoder, Vec<String>)> {
     with_weights(config, encoder_config(config).init(config.run.seed, device)?)
 }
 
@@ -333,12 +333,12 @@ pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
 ///
 /// As [`make_encoder`].
 pub fn outline_encoder(config: &Config, device: &Device) -> Result<Encoder> {
-    with_weights(config, encoder_config(config).absent(device)?)
+    Ok(with_weights(config, encoder_config(config).absent(device)?)?.0)
 }
 
-fn with_weights(config: &Config, mut encoder: Encoder) -> Result<Encoder> {
-    load_backbone(&mut encoder, &config.model)?;
-    Ok(encoder.freeze(config.model.frozen()))
+fn with_weights(config: &Config, mut encoder: Encoder) -> Result<(Encoder, Vec<String>)> {
+    let unused = load_weights(&mut encoder, &config.model)?.map(|loaded| loaded.unused);
+    Ok((encoder.freeze(config.model.frozen()), unused.unwrap_or_default()))
 }
 
 impl<'a> Training<'a> {
@@ -411,7 +411,10 @@ impl<'a> Training<'a> {
 
     fn initial_state(&self, start: Start) -> Result<State> {
         let config = &self.run.config;
-        let encoder = make_encoder(config, self.device())?;
+        let (encoder, unused) = make_encoder(config, self.device())?;
+        if let (Start::New { .. }, Some(path)) = (start, &config.model.weights) {
+            warn_of_unused(path, &unused);
+        }
         let loss = self.make_loss()?;
         let trained = Trained::new(encoder, loss, &config.optimizer, config.precision());
         if start != Start::Checkpoint {

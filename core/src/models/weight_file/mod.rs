@@ -126,7 +126,7 @@ impl WeightFile {
             safetensors::tensors(&bytes)
         };
         match tensors {
-            Ok(tensors) => Ok(Self { tensors: without_prefix(tensors), bytes }),
+            Ok(tensors) => Ok(Self { tensors, bytes }),
             Err(Flaw { what, advice }) => {
                 Err(Error::new(Kind::Weights, format!("the weights cannot be read: {what}"), advice))
             }
@@ -199,15 +199,4 @@ impl From<Fault> for Flaw {
             },
         }
     }
-}
-
-/// Removes `module.` before every name, which torch writes for a model that was trained on several devices.
-fn without_prefix(tensors: BTreeMap<String, StoredTensor>) -> BTreeMap<String, StoredTensor> {
-    if tensors.keys().all(|name| name.starts_with("module.")) {
-        return tensors
-            .into_iter()
-            .map(|(name, tensor)| (name["module.".len()..].to_owned(), tensor))
-            .collect();
-    }
-    tensors
 }
