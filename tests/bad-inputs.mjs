@@ -57,18 +57,23 @@ write('e-labels.csv', ['path,order,family,species', ...labels].join('\n') + '\n'
 
 fs.copyFileSync(path.join(folder, labels[0].split(',')[0]), path.join(folder, 'picture.png'));
 
-// Weights of SqueezeNet, all zero, with a layer that can be the head.
-const { weights } = JSON.parse(fs.readFileSync(new URL('../core/tests/backbones/squeezenet.json', import.meta.url)));
-const layers = Object.entries({ ...weights, 'head.weight': [8, 512] });
-let end = 0;
-const header = JSON.stringify(Object.fromEntries(layers.map(([name, shape]) => {
-  const start = end;
-  end += 4 * shape.reduce((count, size) => count * size, 1);
-  return [name, { dtype: 'F32', shape, data_offsets: [start, end] }];
-})));
-const size = Buffer.alloc(8);
-size.writeUInt32LE(header.length);
-write('weights.safetensors', Buffer.concat([size, Buffer.from(header), Buffer.alloc(end)]));
+/** Weights of SqueezeNet, all zero, with a layer that can be the head, as a file of safetensors. */
+function zeroWeights() {
+  const { weights } = JSON.parse(fs.readFileSync(new URL('../core/tests/backbones/squeezenet.json', import.meta.url)));
+  const tensors = {};
+  let end = 0;
+  for (const [name, shape] of Object.entries({ ...weights, 'head.weight': [8, 512] })) {
+    const start = end;
+    end += 4 * shape.reduce((count, size) => count * size, 1);
+    tensors[name] = { dtype: 'F32', shape, data_offsets: [start, end] };
+  }
+  const text = JSON.stringify(tensors);
+  const length = Buffer.alloc(8);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([length, Buffer.from(text), Buffer.alloc(end)]);
+}
+
+write('weights.safetensors', zeroWeights());
 
 const FILES = ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'order,family,species'];
 const GALLERY = [...FILES, '--gallery', 'e.npy', '--gallery-labels', 'e-labels.csv', '--path-column', 'path'];

@@ -62,6 +62,7 @@ pub struct ImportArgs {
 
 /// Makes the run.
 pub fn run(args: ImportArgs) -> Result<()> {
+    refuse_own_settings(&args.sets.set)?;
     let out = std::path::absolute(&args.out)?;
     directory::check(Kind::Run, &out, args.overwrite)?;
     let bytes = read_weights(&args.weights)?;
@@ -88,6 +89,28 @@ pub fn run(args: ImportArgs) -> Result<()> {
         Some(_) => finish(train_new(config, args.overwrite, args.progress)?, args.progress),
         None => write_without_data(config, args.overwrite, args.progress),
     }
+}
+
+/// Refuses a `--set` of what the command sets itself.
+fn refuse_own_settings(sets: &[String]) -> Result<()> {
+    const OWN: [(&str, &str); 6] = [
+        ("run.steps", "leave it out: an import trains nothing"),
+        ("run.epochs", "leave it out: an import trains nothing"),
+        ("run.out", "use `--out`"),
+        ("model.weights", "leave it out: the weights are the ones to import"),
+        ("model.backbone", "use `--backbone`"),
+        ("model.head_weights", "use `--head`"),
+    ];
+    for set in sets {
+        let key = set.split('=').next().unwrap_or_default().trim();
+        if let Some((own, hint)) = OWN.iter().find(|(own, _)| key == *own) {
+            return Err(problem(
+                format!("`akin import` sets {own} itself, and `--set {set}` does too"),
+                *hint,
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The backbone of the weights: the one of the command line, or the only one that fits, or of several the config's.
