@@ -130,6 +130,7 @@ const BAD = {
   '--head': ['nowhere', ''],
   '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
+  '--onnx': ['nowhere.onnx', 'data', 'file', 'picture.png', ''],
   '--count': [...NUMBERS, '0'],
   '--encoder': ['x', ''],
   '--seed': NUMBERS,
@@ -444,6 +445,22 @@ for (const model of [
   'pooling=class_token', 'pooling=median', 'pooling={gem={exponent=0}}', 'pooling={gem={exponent=nan}}', 'pooling={gem={p=3}}',
 ]) {
   add(`the model with ${model}`, [...GOOD.train, '--set', `model.${model}`]);
+}
+const onnxFiles = path.resolve(import.meta.dirname, '../native-trainer/onnx/tests/files');
+const vector = fs.readFileSync(path.join(onnxFiles, 'vector.onnx'));
+const refusedFiles = ['unknown-operator', 'two-inputs', 'fixed-batch', 'batch-inside', 'scalar-output', 'integer-output', 'two-outputs', 'missing-data', 'data-outside'];
+for (const [name, bytes] of [
+  ...refusedFiles.map((name) => [name, fs.readFileSync(path.join(onnxFiles, `${name}.onnx`))]),
+  ['cut short', vector.subarray(0, -9)], ['empty', Buffer.alloc(0)], ['a picture', read('picture.png')], ['not frozen', vector],
+]) {
+  const set = ['--set', "model.backbone={kind='onnx',path='bad.onnx'}", '--set', 'model.preprocessing=imagenet'];
+  add(`a training with the ONNX file ${name}`, [...GOOD.train, ...set], () => write('bad.onnx', bytes));
+  if (name === 'not frozen') continue;
+  add(`akin embed with the ONNX file ${name}`, ['embed', '--onnx', 'bad.onnx', 'picture.png', '--out', 'new.npy'], () => write('bad.onnx', bytes));
+}
+for (const backbone of ["{kind='onnx'}", "{kind='onnx',path='nowhere.onnx'}", "{kind='onnx',path='data'}", "{kind='onnx',path='good.onnx',prefix_tokens=-1}",
+  "{kind='onnx',path='good.onnx',prefix_tokens=1}", "{kind='onnx',path='good.onnx',output='x'}", "{kind='onnx',path='good.onnx',features=3,sha256='x'}"]) {
+  add(`the backbone ${backbone}`, [...GOOD.train, '--set', 'model.freeze_backbone=true', '--set', `model.backbone=${backbone}`], () => write('good.onnx', vector));
 }
 for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
   add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);

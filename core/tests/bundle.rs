@@ -3,9 +3,9 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Int8Loss,
-    ItemKinship, Items, Layout, MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies, NO_ANCESTOR,
-    Parity, QueryColumn, QueryTable, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
+    Affinity, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, InputType,
+    Int8Loss, ItemKinship, Items, Layout, MANIFEST, Manifest, Map, MapGeometry, MapMeans, MapProxies,
+    NO_ANCESTOR, Parity, QueryColumn, QueryTable, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
     number_bytes,
 };
 use akin_core::certainty::{BestScores, Calibration, Steps, Threshold};
@@ -691,7 +691,7 @@ fn an_onnx_file_is_required_of_the_reader_and_belongs_to_its_architecture() {
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.contents(), &onnx_contents());
     let entry = manifest.encoders[1].onnx.clone().unwrap();
-    assert_eq!((entry.layout, entry.element_type), (Layout::ChannelsFirst, ElementType::F32));
+    assert_eq!((entry.layout, entry.element_type), (Layout::ChannelsFirst, InputType::F32));
     let value: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
     assert_eq!(value["requires"], json!(["onnx", "parity"]));
 

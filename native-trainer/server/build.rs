@@ -39,11 +39,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The files below a folder, except the hidden ones.
+/// The files below a folder, except the hidden ones and ONNX Runtime.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
+        // ONNX Runtime is larger than the whole program.
+        if entry.file_name().to_string_lossy().starts_with('.') || entry.file_name() == "onnxruntime" {
             continue;
         }
         if entry.file_type()?.is_dir() {

@@ -9,7 +9,6 @@ use akin_core::digest::sha256;
 use akin_core::embeddings::Rows;
 use akin_formats::npy::Matrix;
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
-use serde_json::{Value, json};
 use workplace::{Answer, Workplace, noise, weights};
 
 const RECIPE: &str = "hier/pretrained/cub-deit";

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { buildScripts } from "./build.mjs";
+import { copyRuntime } from "./onnxruntime.mjs";
 import { buildModules } from "./wasm.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -34,7 +35,7 @@ function listFiles(folder) {
 /** Puts a compressed copy beside every text and module: `akin serve` and many web servers send it instead. */
 function compressFiles(folder) {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !/\.(css|html|js|json|svg|txt|wasm)$/.test(entry.name)) continue;
+    if (!entry.isFile() || !/\.(css|html|m?js|json|svg|txt|wasm)$/.test(entry.name)) continue;
     const path = join(entry.parentPath, entry.name);
     writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
   }
@@ -52,6 +53,8 @@ for (const document of ["index.html", "embed.html"]) copyFileSync(join(root, doc
 // A service worker controls only pages beside it or below.
 renameSync(join(draft, "build/service-worker.js"), join(draft, "service-worker.js"));
 listFiles(draft);
+// It is in no list of the page: a reader who never opens an ONNX file never gets it.
+copyRuntime(join(draft, "onnxruntime"));
 if (!quick) compressFiles(draft);
 rmSync(out, { recursive: true, force: true });
 renameSync(draft, out);

@@ -1,5 +1,5 @@
 import { failure, type Failure } from "./failure.js";
-import type { Calls, Phase, Reply, Running } from "./protocol.js";
+import type { Calls, Parity, Phase, Reply, Running } from "./protocol.js";
 
 /** The bytes of one phase of loading, summed over its files. */
 export interface PhaseProgress {
@@ -19,6 +19,7 @@ interface Waiting {
 interface Listeners {
   progress: (phases: Map<Phase, PhaseProgress>) => void;
   running: (running: Running) => void;
+  parity: (parity: Parity) => void;
   died: (failure: Failure) => void;
   /** The server has another bundle now than the one that is open. */
   replaced: () => void;
@@ -88,6 +89,10 @@ export class Client {
     }
     if ("running" in reply) {
       this.on.running(reply.running);
+      return;
+    }
+    if ("parity" in reply) {
+      this.on.parity(reply.parity);
       return;
     }
     const waiting = this.waiting.get(reply.id);

@@ -1,7 +1,8 @@
 // The wasm engine (crate akin-web), as the worker calls it.
 
+import type { Network } from "./onnx.js";
 import type { Backend } from "./protocol.js";
-import type { Adapter, Embedded, Look, MapView, OwnLabels, Ranked, SelfTest } from "./messages/engine.js";
+import type { Adapter, Embedded, Look, MapView, OwnLabels, ParityCheck, Ranked } from "./messages/engine.js";
 
 /** It throws a `Failure`, and nothing else. */
 export interface Engine {
@@ -11,7 +12,16 @@ export interface Engine {
   map(canvas: OffscreenCanvas, tile: number): MapCanvas;
   open(bundleJson: Uint8Array): void;
   load_labels(bytes: Uint8Array): void;
-  load_encoder(index: number, weights: Uint8Array, gallery: Uint8Array, queries?: Uint8Array): Promise<SelfTest>;
+  /** `run` runs the ONNX file of the encoder, if it has one. */
+  load_encoder(
+    index: number,
+    weights: Uint8Array,
+    gallery: Uint8Array,
+    queries: Uint8Array | undefined,
+    run: Network["run"] | undefined,
+  ): void;
+  /** Compares the embeddings of the first parity pictures, one after another, with the file of the trainer's. */
+  check_parity(encoder: number, embeddings: Float32Array, trainers: Uint8Array): ParityCheck;
   verify(path: string, bytes: Uint8Array): void;
   embed(encoder: number, image: Uint8Array): Promise<Embedded>;
   look(encoder: number, query: Uint8Array, item: Uint8Array): Promise<Look>;

@@ -10,14 +10,18 @@ import type {
   OwnLabels,
   Ranked,
   Report,
-  SelfTest,
+  ParityCheck,
   EncoderEntry as StoredEntry,
 } from "./messages/engine.js";
 
 export type Backend = "webgpu" | "cpu";
 
 /** The fields of `bundle.json` that the page reads. Levels run coarse to fine. */
-export type Manifest = Omit<Contents, "encoders"> & { encoders: EncoderEntry[]; files: Omit<FileEntry, "sha256">[] };
+export type Manifest = Omit<Contents, "encoders"> & {
+  encoders: EncoderEntry[];
+  files: Omit<FileEntry, "sha256">[];
+  digest: string;
+};
 
 /** An encoder; one with a gallery of the reader's own pictures has no report. */
 export type EncoderEntry = Omit<StoredEntry, "report"> & { report: Report | null };
@@ -26,6 +30,12 @@ export type EncoderEntry = Omit<StoredEntry, "report"> & { report: Report | null
 export interface OwnRows {
   levels: string[];
   rows: string[];
+}
+
+/** How far an encoder agrees with the trainer on a back end. */
+export interface Parity extends ParityCheck {
+  encoder: string;
+  backend: Backend;
 }
 
 /** The back end that runs, and why it was chosen. */
@@ -56,7 +66,7 @@ export interface Calls {
     };
     result: Opened;
   };
-  encoder: { params: { index: number }; result: SelfTest };
+  encoder: { params: { index: number }; result: null };
   embed: { params: { encoder: number; image: Uint8Array }; result: Embedded };
   rank: {
     params: {
@@ -101,4 +111,5 @@ export type Reply =
   | { id: number; failure: Failure }
   | { progress: Phase; path: string; loaded: number; total: number | null; state: ProgressState }
   | { running: Running }
+  | { parity: Parity }
   | { alive: true };

@@ -6,7 +6,8 @@ import { Client, type PhaseProgress } from "./client.js";
 import { Collection } from "./collection.js";
 import { failure, type Failure } from "./failure.js";
 import { isLocal, localFiles } from "./local-bundles.js";
-import type { Backend, Calls, EncoderEntry, Phase, Running } from "./protocol.js";
+import { RUNTIME } from "./onnx-runtime.js";
+import type { Backend, Calls, EncoderEntry, Parity, Phase, Running } from "./protocol.js";
 import { Sprites, type SpriteSource } from "./sprites.js";
 
 export interface OpenBundle {
@@ -48,6 +49,8 @@ export class Session extends EventTarget {
   loadingEncoder: string | null = null;
   /** The download that waits for the reader. */
   offer: Offer | null = null;
+  /** How far the encoders of the bundle agree with the trainer, in the order of the checks. */
+  parities: readonly Parity[] = [];
 
   private opening: Promise<OpenBundle> | null = null;
   private bundle: (OpenBundle & { readonly address: string }) | null = null;
@@ -63,6 +66,7 @@ export class Session extends EventTarget {
   private readonly client = new Client({
     progress: (phases) => this.change(() => (this.phases = phases)),
     running: (running) => this.change(() => (this.running = running)),
+    parity: (parity) => this.change(() => (this.parities = withParity(this.parities, parity))),
     died: (failure) => this.lose(failure),
     replaced: () => this.dispatchEvent(new Event("replaced")),
   });
@@ -87,7 +91,10 @@ export class Session extends EventTarget {
       this.restarts = 0;
       throw this.lastLoss;
     }
-    this.change(() => (this.phases = new Map()));
+    this.change(() => {
+      this.phases = new Map();
+      this.parities = [];
+    });
     const { manifest, labels, running } = await this.client.call("open", {
       bundle: address,
       files,
@@ -146,10 +153,11 @@ export class Session extends EventTarget {
   }
 
   /** The bytes of the files that an encoder needs. */
-  private bytesOf({ weights, gallery_embeddings, query_embeddings }: EncoderEntry): number {
-    const paths = [weights, gallery_embeddings, query_embeddings];
+  private bytesOf({ weights, gallery_embeddings, query_embeddings, onnx }: EncoderEntry): number {
+    const paths = [weights, gallery_embeddings, query_embeddings, onnx?.file];
     const files = this.bundle?.collection.manifest.files ?? [];
-    return files.reduce((sum, { path, bytes }) => (paths.includes(path) ? sum + bytes : sum), 0);
+    const runtime = onnx ? RUNTIME[this.running?.backend ?? "cpu"].bytes : 0;
+    return files.reduce((sum, { path, bytes }) => (paths.includes(path) ? sum + bytes : sum), runtime);
   }
 
   /** Asks the engine. Its encoder must have been loaded. What is in `transfer` leaves the page. */
@@ -201,6 +209,12 @@ export class Session extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 }
+
+/** The checks with another one, which replaces that of the same encoder on the same back end. */
+const withParity = (parities: readonly Parity[], parity: Parity): Parity[] => [
+  ...parities.filter(({ encoder, backend }) => encoder !== parity.encoder || backend !== parity.backend),
+  parity,
+];
 
 /** Whether a call failed only because its engine was stopped. The view has asked again, or will when it hears `lost`. */
 export const isStopped = ({ code }: Failure): boolean => code === "stopped" || code === "worker";

@@ -1,7 +1,7 @@
 // The engine's worker: downloads the bundle once, chooses a back end, and answers one request after
 // another. It takes requests from the start; they wait until the engine has loaded.
 //
-// WebGPU is tried first and must pass the encoder's self-test. After any failure of WebGPU (no
+// WebGPU is tried first and must pass the encoder's parity check. After any failure of WebGPU (no
 // adapter, a lost device, a panic, a wrong embedding, no answer) the worker starts an engine on the
 // CPU with the bytes already downloaded, and tells the page why.
 
@@ -9,11 +9,24 @@ import { download, readFile, type Progress } from "./download.js";
 import type { Engine, EngineModule } from "./engine.js";
 import { failure, toFailure, type Failure } from "./failure.js";
 import { serveMap } from "./map/gpu-server.js";
-import type { Backend, Calls, Manifest, OwnRows, Phase, ProgressState, Reply, Request, Running } from "./protocol.js";
-import type { SelfTest } from "./messages/engine.js";
+import type {
+  Backend,
+  Calls,
+  EncoderEntry,
+  Manifest,
+  OwnRows,
+  Phase,
+  ProgressState,
+  Reply,
+  Request,
+  Running,
+} from "./protocol.js";
+import type { ParityCheck } from "./messages/engine.js";
+import type { Network } from "./onnx.js";
 
 interface Scope {
   readonly name: string;
+  readonly location: Location;
   postMessage(message: Reply, transfer?: Transferable[]): void;
   addEventListener(type: "message", listener: (event: MessageEvent<Request>) => void): void;
   addEventListener(type: "error", listener: (event: ErrorEvent) => void): void;
@@ -29,7 +42,17 @@ const ENGINE_CODE = new URL("../akin-web_bg.wasm", import.meta.url);
 const GPU_TIMEOUT_MS = 120_000;
 
 /** The codes of failures that another back end would not prevent. */
-const NOT_THE_DEVICE = new Set(["bundle", "config", "embeddings", "image", "memory", "network", "taxonomy", "weights"]);
+const NOT_THE_DEVICE = new Set([
+  "bundle",
+  "config",
+  "embeddings",
+  "image",
+  "memory",
+  "network",
+  "parity",
+  "taxonomy",
+  "weights",
+]);
 
 /** The codes of failures that files of another bundle cause. */
 const OF_FILES = new Set(["bundle", "embeddings", "network", "weights"]);
@@ -48,6 +71,8 @@ let engineStarts = 0;
 const downloads = new Map<string, Promise<Uint8Array>>();
 const sheets = new Map<number, Promise<Uint8Array>>();
 const loadedEncoders = new Set<number>();
+/** The networks of encoders that are ONNX files. */
+const networks = new Map<number, Network>();
 /** The gallery of the reader's own pictures, for the next engine after a failure. */
 let ownRows: OwnRows | null = null;
 const ownEmbeddings = new Map<number, Float32Array>();
@@ -63,7 +88,7 @@ scope.addEventListener("message", ({ data }) => {
 /** Starts the downloads of a request, which need no engine, before its turn. Its turn reports their failures. */
 function downloadAhead({ kind, params }: Request): void {
   if (!manifest) return;
-  const files = kind === "sheet" ? [sheet(params.index)] : kind === "encoder" ? encoderFiles(params.index) : [];
+  const files = kind === "sheet" ? [sheet(params.index)] : kind === "encoder" ? encoderDownloads(params.index) : [];
   for (const file of files) file.catch(() => {});
 }
 
@@ -230,25 +255,93 @@ async function startEngine(next: Running): Promise<void> {
   running = { ...next, adapter: engine.adapter() };
 }
 
-async function loadEncoder(index: number): Promise<SelfTest> {
+async function loadEncoder(index: number): Promise<null> {
   const entry = openManifest().encoders[index];
   if (!entry) throw failure("config", `the bundle has no encoder ${index}`, "choose one of its encoders");
-  const [weights, gallery, queries] = await Promise.all(encoderFiles(index));
-  if (!weights || !gallery)
-    throw failure("bundle", `encoder ${entry.name} has no weights or no gallery`, "export the bundle again");
+  const files = encoderFiles(entry);
+  const network = await openOnnx(index, entry, await files.network);
+  currentEngine().load_encoder(index, await files.weights, await files.gallery, await files.queries, network?.run);
   const report = reporter("warm-up", entry.name);
   report(0, null);
-  const test = await rejectOnCrash(currentEngine().load_encoder(index, weights, gallery, queries));
-  if (!test.passed) {
-    throw failure(
-      "device",
-      `encoder ${entry.name} gave another embedding in the self-test than at export (cosine ${test.cosine.toFixed(4)})`,
-      "use another back end, with ?backend=cpu",
-    );
-  }
+  await checkParity(index, entry, await files.trainers, await Promise.all(files.pictures));
   loadedEncoders.add(index);
   report(0, null, "done");
-  return test;
+  return null;
+}
+
+/** The network of an encoder that is an ONNX file, on the back end that runs, in place of an earlier one. */
+async function openOnnx(index: number, { name, onnx }: EncoderEntry, file?: Uint8Array): Promise<Network | undefined> {
+  await networks.get(index)?.release();
+  networks.delete(index);
+  if (!onnx || !file) return undefined;
+  currentEngine().verify(onnx.file, file);
+  const { openNetwork } = await import("./onnx.js");
+  const report = reporter("code", "onnxruntime");
+  const done = { bytes: 0 };
+  const network = await rejectOnCrash(
+    openNetwork(name, onnx, file, running.backend, (loaded, total, state) => {
+      done.bytes = loaded;
+      report(loaded, total, state);
+    }),
+  );
+  if (done.bytes > 0) report(done.bytes, done.bytes, "done");
+  networks.set(index, network);
+  // ONNX Runtime has a copy. If the engine starts again, the browser still has the file.
+  downloads.delete(onnx.file);
+  return network;
+}
+
+/**
+ * Embeds the parity pictures, which also prepares the device for the reader's first picture, and tells the page how far
+ * the embeddings agree with the trainer's. After the first time on a back end one picture is enough.
+ */
+async function checkParity(
+  index: number,
+  { name, parity }: EncoderEntry,
+  trainers: Uint8Array | undefined,
+  pictures: readonly Uint8Array[],
+): Promise<void> {
+  // A bundle of an older akin has no pictures.
+  if (!parity || !trainers) return;
+  const { backend } = running;
+  const key = new URL(`parity/${openManifest().digest}/${index}/${backend}`, scope.location.href).href;
+  const earlier = await remembered(key);
+  const rows: number[] = [];
+  for (const picture of earlier ? pictures.slice(0, 1) : pictures)
+    rows.push(...(await rejectOnCrash(currentEngine().embed(index, picture))).embedding);
+  const now = currentEngine().check_parity(index, Float32Array.from(rows), trainers);
+  const check = earlier && now.passed ? earlier : now;
+  scope.postMessage({ parity: { ...check, encoder: name, backend } });
+  if (check.passed) {
+    if (!earlier) await remember(key, check);
+    return;
+  }
+  throw failure(
+    // Below its bound on the CPU, no other back end is left.
+    backend === "webgpu" ? "device" : "parity",
+    `encoder ${name} embeds pictures otherwise than its trainer did (cosine ${check.cosine.toFixed(4)}, and at least ${check.bound.toFixed(4)} is needed)`,
+    backend === "webgpu" ? "use another back end, with ?backend=cpu" : "use another browser, or another encoder",
+  );
+}
+
+/** Where passed parity checks are remembered; `offline.ts` empties it. */
+const CHECKS = "akin-parity";
+
+async function remembered(key: string): Promise<ParityCheck | null> {
+  try {
+    const response = await (await caches.open(CHECKS)).match(key);
+    return response ? ((await response.json()) as ParityCheck) : null;
+  } catch {
+    // Some browsers have no cache in private windows.
+    return null;
+  }
+}
+
+async function remember(key: string, check: ParityCheck): Promise<void> {
+  await caches
+    .open(CHECKS)
+    .then((cache) => cache.put(key, new Response(JSON.stringify(check))))
+    .catch(() => {});
 }
 
 // --- When the back end fails ------------------------------------------------------------------
@@ -373,15 +466,24 @@ function openManifest(): Manifest {
 
 const sizeOf = (path: string): number | null => manifest?.files.find((file) => file.path === path)?.bytes ?? null;
 
-/** The weights, the gallery embeddings and, if the bundle has stored queries, their embeddings. */
-function encoderFiles(index: number): Promise<Uint8Array | undefined>[] {
+/** The files of an encoder. Only some have an ONNX file and stored queries, and bundles of an older akin no parity check. */
+function encoderFiles(entry: EncoderEntry) {
+  const some = (path: string | null | undefined, phase: Phase) =>
+    path ? downloadOnce(path, phase) : Promise.resolve(undefined);
+  return {
+    network: some(entry.onnx?.file, "weights"),
+    weights: downloadOnce(entry.weights, "weights"),
+    gallery: downloadOnce(entry.gallery_embeddings, "gallery"),
+    queries: some(entry.query_embeddings, "gallery"),
+    trainers: some(entry.parity?.embeddings, "gallery"),
+    pictures: (openManifest().parity_pictures ?? []).map((path) => downloadOnce(path, "gallery")),
+  };
+}
+
+/** The downloads of an encoder. */
+function encoderDownloads(index: number): Promise<unknown>[] {
   const entry = openManifest().encoders[index];
-  if (!entry) return [];
-  return [
-    downloadOnce(entry.weights, "weights"),
-    downloadOnce(entry.gallery_embeddings, "gallery"),
-    entry.query_embeddings === null ? Promise.resolve(undefined) : downloadOnce(entry.query_embeddings, "gallery"),
-  ];
+  return entry ? Object.values(encoderFiles(entry)).flat() : [];
 }
 
 /** The bytes of a file of the bundle, from the server or from the reader's device. */

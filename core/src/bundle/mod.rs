@@ -237,13 +237,26 @@ pub struct OnnxEntry {
     pub layout: Layout,
     /// The type of the numbers of its input.
     #[serde(default)]
-    #[cfg_attr(feature = "typescript", ts(type = "\"f32\" | \"f16\""))]
-    pub element_type: ElementType,
+    pub element_type: InputType,
     /// The name of the output to use: \[1, F\], \[1, T, F\] or \[1, F, H, W\].
     pub output: String,
     /// What storing the weights in 8 bits costs. `None` if the file is as it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub int8: Option<Int8Loss>,
+}
+
+/// The type of the numbers of a network's input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum InputType {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Half precision.
+    F16,
+    /// Whole numbers from 0 to 255: the network normalises the pixels itself.
+    U8,
 }
 
 /// The order of the axes of a network's input.

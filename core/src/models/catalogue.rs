@@ -169,6 +169,14 @@ impl BackboneConfig {
         }
     }
 
+    /// The backbone without what changes nothing of what it computes: where an ONNX file lies, and its licence.
+    pub fn computed(&self) -> Self {
+        match self {
+            Self::Onnx(onnx) => Self::Onnx(OnnxConfig { path: String::new(), licence: None, ..onnx.clone() }),
+            other => other.clone(),
+        }
+    }
+
     /// What the backbone expects of images.
     #[cfg(feature = "image")]
     pub fn preprocessing(&self) -> crate::image::Preprocessing {

@@ -39,6 +39,9 @@ pub struct OnnxConfig {
     /// The SHA-256 of the file in hexadecimal digits; a file with another one is refused. Default: that of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The licence of its weights, an SPDX expression where there is one. `akin export` needs it, here or as `--licence`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
 }
 
 impl OnnxConfig {

@@ -19,6 +19,8 @@ pub struct Bundles {
     index: Index,
     /// The bytes of `bundles.json`.
     json: Vec<u8>,
+    /// The title of a bundle with an encoder that is an ONNX file.
+    with_onnx: Option<String>,
 }
 
 impl Bundles {
@@ -46,6 +48,7 @@ impl Bundles {
         }
         let mut bundles: Vec<IndexEntry> = Vec::new();
         let mut seen = HashSet::new();
+        let mut with_onnx = None;
         for (folder, listed) in &found {
             let manifest = check_bundle(folder)?;
             if !seen.insert(fs::canonicalize(folder)?) {
@@ -58,11 +61,14 @@ impl Bundles {
                 Some(entry) => (entry.title.clone(), entry.description.clone()),
                 None => (manifest.title.clone(), manifest.description.clone()),
             };
+            if manifest.encoders.iter().any(|entry| entry.onnx.is_some()) {
+                with_onnx.get_or_insert(title.clone());
+            }
             bundles.push(IndexEntry { path: place(folder, &bundles), title, description });
         }
         let index = Index { bundles };
         let json = index.to_bytes()?;
-        Ok(Self { folders: found.into_iter().map(|(folder, _)| folder).collect(), index, json })
+        Ok(Self { folders: found.into_iter().map(|(folder, _)| folder).collect(), index, json, with_onnx })
     }
 
     /// The folder of each bundle, with its place on the site.
@@ -71,6 +77,11 @@ impl Bundles {
             .iter()
             .map(PathBuf::as_path)
             .zip(self.index.bundles.iter().map(|entry| entry.path.as_str()))
+    }
+
+    /// The title of a bundle with an encoder that is an ONNX file, if there is one.
+    pub fn with_onnx(&self) -> Option<&str> {
+        self.with_onnx.as_deref()
     }
 
     /// The bytes of `bundles.json`.

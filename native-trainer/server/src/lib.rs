@@ -4,6 +4,7 @@
 //! [`serve`] and [`site`] stand above [`bundles`] and [`page`]; none of them knows how a bundle is made.
 
 pub mod bundles;
+pub mod onnxruntime;
 pub mod page;
 pub mod serve;
 pub mod site;

@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::bundles::Bundles;
+use crate::onnxruntime::OnnxRuntime;
 use crate::page::Page;
 
 use self::connections::{Connections, Limits};
@@ -58,9 +59,15 @@ pub struct Server {
 
 impl Server {
     /// Starts to answer. Prints the address on stdout and an explanation on stderr.
-    pub fn start(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) -> Result<Self> {
+    pub fn start(
+        listener: TcpListener,
+        page: Page,
+        onnxruntime: Option<OnnxRuntime>,
+        bundles: Bundles,
+        hosts: Hosts,
+    ) -> Result<Self> {
         let socket = listener.local_addr()?;
-        let site = Arc::new(Site::new(page, bundles, hosts)?);
+        let site = Arc::new(Site::new(page, onnxruntime, bundles, hosts)?);
         let runtime = runtime()?;
         let handle = runtime.handle().clone();
         let accepting = accept(asynchronous(&runtime, listener)?, Arc::clone(&site), Limits::default());
@@ -225,7 +232,8 @@ mod tests {
             let hosts = Hosts::new(hosts.iter().map(|host| host.parse().unwrap()).collect()).unwrap();
             let listener = listen(&Hosts::default(), 0).unwrap();
             let port = listener.local_addr().unwrap().port();
-            let site = Site::new(Page::Folder(page), Bundles::open(&galleries).unwrap(), hosts).unwrap();
+            let site =
+                Site::new(Page::Folder(page), None, Bundles::open(&galleries).unwrap(), hosts).unwrap();
             let site = Arc::new(site);
             let server = Self { folder, port, site: Arc::clone(&site) };
             thread::spawn(move || {

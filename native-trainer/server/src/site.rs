@@ -12,15 +12,23 @@ use anyhow::Result;
 use walkdir::WalkDir;
 
 use crate::bundles::Bundles;
+use crate::onnxruntime::{FOLDER, OnnxRuntime, RuntimeFile};
 use crate::page::{EmbeddedFile, Page};
 
-/// Writes a site and returns its bytes. An existing one is replaced only when the new one is complete.
+/// Writes a site, with ONNX Runtime if `runtime` is given, and returns its bytes. An existing one is replaced only when the
+/// new one is complete.
 ///
 /// # Errors
 ///
 /// A folder that exists and may not be replaced; a file that cannot be read or written.
-pub fn write(page: &Page, bundles: &Bundles, out: &Path, overwrite: bool) -> Result<u64> {
-    let files = files(page, bundles)?;
+pub fn write(
+    page: &Page,
+    runtime: Option<&OnnxRuntime>,
+    bundles: &Bundles,
+    out: &Path,
+    overwrite: bool,
+) -> Result<u64> {
+    let files = files(page, runtime, bundles)?;
     let mut draft = Draft::create(Kind::Site, out, overwrite)?;
     match write_files(&mut draft, &files) {
         Ok(bytes) => {
@@ -67,14 +75,15 @@ impl Contents<'_> {
     }
 }
 
-/// The files of the page and of the bundles, and the index of the bundles.
-fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
+/// The files of the page, of ONNX Runtime and of the bundles, and the index of the bundles.
+fn files<'a>(page: &Page, runtime: Option<&OnnxRuntime>, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
     let mut files = Vec::new();
     match page {
         Page::Folder(page) => {
             // `akin serve` shows no hidden files either.
             let visible = |entry: &walkdir::DirEntry| {
-                entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+                let name = entry.file_name().to_string_lossy();
+                entry.depth() == 0 || !(name.starts_with('.') || name == FOLDER)
             };
             for entry in WalkDir::new(page).into_iter().filter_entry(visible) {
                 let entry = entry
@@ -97,6 +106,13 @@ fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
                 }
             }
         }
+    }
+    for (path, file) in runtime.into_iter().flat_map(OnnxRuntime::files) {
+        let contents = match file {
+            RuntimeFile::CopyOf(source) => Contents::CopyOf(source),
+            RuntimeFile::Bytes(bytes) => Contents::Bytes(bytes),
+        };
+        files.push(SiteFile { path, contents });
     }
     for (folder, place) in bundles.places() {
         let manifest = Manifest::parse(&read(&folder.join(MANIFEST))?)?;

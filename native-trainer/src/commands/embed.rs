@@ -1,7 +1,8 @@
 //! `akin embed`: embeds images and writes their embeddings to a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use akin_base::files::check_output;
 use akin_base::problem::{a_few, problem};
 use akin_base::quantities::counted;
 use akin_formats::embedding_output::EmbeddingOutput;
@@ -12,7 +13,7 @@ use walkdir::DirEntry;
 use crate::commands::arguments::ComputeArgs;
 use crate::commands::pretrained::{self, PretrainedArgs, is_config};
 use crate::config::device;
-use crate::config::{DeviceName, PretrainedConfig, Selection};
+use crate::config::{DeviceName, ModelConfig, PretrainedConfig, Selection, onnx_model};
 use crate::data;
 use crate::data::folder::image_files;
 use crate::evaluation::embedding::embed;
@@ -23,13 +24,15 @@ use crate::runs::run::{Run, Which};
 ///
 /// Writes the paths of the images with them. With columns of labels added to them, `akin eval --queries` evaluates both.
 #[derive(Debug, Args)]
+#[command(override_usage = "akin embed [OPTIONS] --out <FILE> <RUN|CONFIG> <IMAGES>...\n       \
+    akin embed [OPTIONS] --out <FILE> --onnx <FILE> <IMAGES>...")]
 pub struct EmbedArgs {
     /// The run directory of the model. Or a config, or the name of a recipe: then the model is its backbone with its
-    /// published weights.
-    #[arg(value_name = "RUN|CONFIG")]
-    pub run: PathBuf,
+    /// published weights. Left out with `--onnx`.
+    #[arg(value_name = "RUN|CONFIG", required = true)]
+    pub run: Option<PathBuf>,
     /// Image files, or folders of them. Rows are in this order; the files of a folder are sorted.
-    #[arg(value_name = "IMAGES", required = true)]
+    #[arg(value_name = "IMAGES", required_unless_present = "onnx")]
     pub images: Vec<PathBuf>,
     /// The file to write: float32, one row per image. Its ending is the format: `.npy`, or `.npz` and `.safetensors` with an
     /// array `embeddings`; the paths of the images then go into a CSV file of the same name beside it, with the column
@@ -51,19 +54,27 @@ pub struct EmbedArgs {
 }
 
 /// Embeds the images and writes the file.
-pub fn run(args: EmbedArgs) -> Result<()> {
+pub fn run(mut args: EmbedArgs) -> Result<()> {
+    if args.pretrained.onnx.is_some() {
+        // There is no run, so the first argument is of images too.
+        args.images.splice(0..0, args.run.take());
+    }
     let model = Model::open(&args)?;
     let files = files(&args.images)?;
     let output = EmbeddingOutput::new("--out", &args.out)?;
     let paths = output.beside();
     let inputs = [files.clone(), model.files(&args)].concat();
     for out in Some(&args.out).filter(|_| !output.is_printed()).into_iter().chain(&paths) {
-        data::check_output(out, &inputs, &model.selection(), args.overwrite)?;
+        match model.selection() {
+            Some(selection) => data::check_output(out, &inputs, &selection, args.overwrite)?,
+            None => check_output(out, &inputs, args.overwrite)?,
+        }
     }
     let device = device::open(args.compute.device.unwrap_or(model.device()))?;
     let encoder = match &model {
         Model::Run(run) => run.encoder(args.compute.which, &device)?,
-        Model::Pretrained(config) => pretrained::encoder(config, &device, args.compute.progress)?,
+        Model::Pretrained(config) => pretrained::encoder(&config.model, &device, args.compute.progress)?,
+        Model::Onnx(model) => pretrained::encoder(model, &device, args.compute.progress)?,
     };
     let items: Vec<usize> = (0..files.len()).collect();
     let pictures = pictures(files, args.skip);
@@ -95,39 +106,48 @@ pub fn run(args: EmbedArgs) -> Result<()> {
 enum Model {
     Run(Box<Run>),
     Pretrained(Box<PretrainedConfig>),
+    Onnx(Box<ModelConfig>),
 }
 
 impl Model {
     fn open(args: &EmbedArgs) -> Result<Self> {
-        if is_config(&args.run) {
-            if args.compute.which != Which::default() {
-                return Err(problem(
-                    format!("`--which` is for a run, but {} is a config", args.run.display()),
-                    "remove it; the backbone of a config has its published weights",
-                ));
-            }
-            let config = args.pretrained.read(&args.run)?;
+        let refuse_which = |what: String| match args.compute.which == Which::default() {
+            true => Ok(()),
+            false => Err(problem(
+                format!("`--which` is for a run, but {what}"),
+                "remove it; a backbone that was not trained here has its published weights",
+            )),
+        };
+        let Some(run) = &args.run else {
+            let onnx = args.pretrained.onnx.as_deref().unwrap_or(Path::new(""));
+            refuse_which(format!("{} is an ONNX file", onnx.display()))?;
+            return Ok(Self::Onnx(Box::new(onnx_model(onnx, &args.pretrained.sets.set)?)));
+        };
+        if is_config(run) {
+            refuse_which(format!("{} is a config", run.display()))?;
+            let config = args.pretrained.read(run)?;
             pretrained::provide(&config, args.pretrained.yes, false, args.compute.progress)?;
             return Ok(Self::Pretrained(Box::new(config)));
         }
-        args.pretrained.refuse(Some(&args.run))?;
-        Ok(Self::Run(Box::new(Run::open(&args.run)?)))
+        args.pretrained.refuse(Some(run))?;
+        Ok(Self::Run(Box::new(Run::open(run)?)))
     }
 
     /// The files that it is made of.
     fn files(&self, args: &EmbedArgs) -> Vec<PathBuf> {
         match self {
             Self::Run(run) => run.files(),
-            Self::Pretrained(config) => {
-                config.model.weights.iter().cloned().chain([args.run.clone()]).collect()
-            }
+            Self::Pretrained(config) => config.model.weights.iter().chain(&args.run).cloned().collect(),
+            Self::Onnx(_) => args.pretrained.onnx.iter().cloned().collect(),
         }
     }
 
-    fn selection(&self) -> Selection {
+    /// The data that no output may replace.
+    fn selection(&self) -> Option<Selection> {
         match self {
-            Self::Run(run) => run.config.selection(),
-            Self::Pretrained(config) => config.selection.clone(),
+            Self::Run(run) => Some(run.config.selection()),
+            Self::Pretrained(config) => Some(config.selection.clone()),
+            Self::Onnx(_) => None,
         }
     }
 
@@ -135,6 +155,7 @@ impl Model {
         match self {
             Self::Run(run) => run.config.run.device,
             Self::Pretrained(config) => config.device,
+            Self::Onnx(_) => DeviceName::default(),
         }
     }
 }

@@ -314,7 +314,7 @@ fn evaluate_pretrained(mut config: PretrainedConfig, args: &EvalArgs) -> Result<
     }
     config.eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let device = device::open(args.device.unwrap_or(config.device))?;
-    let encoder = pretrained::encoder(&config, &device, progress)?;
+    let encoder = pretrained::encoder(&config.model, &device, progress)?;
     let pictures = Pictures::of(&dataset);
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &config.eval, &device, progress)?;
     Evaluated::new(evaluation, &dataset, asked, config.published, args)

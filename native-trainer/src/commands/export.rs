@@ -1,6 +1,7 @@
 //! `akin export`: writes runs into a bundle for the page.
 
 mod encoder;
+mod onnx;
 mod parity;
 mod thumbnails;
 
@@ -17,6 +18,7 @@ use akin_base::{directory, shell, terminal};
 use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, ItemKinship, Items, label_bytes};
 use akin_core::evaluate::EvaluationConfig;
 use akin_server::bundles::Bundles;
+use akin_server::onnxruntime::OnnxRuntime;
 use akin_server::{page, site};
 use anyhow::Result;
 use clap::Args;
@@ -60,6 +62,10 @@ pub struct ExportArgs {
     /// The folder of a page that is already built, for the site.
     #[arg(long, value_name = "DIR", requires = "site")]
     pub page: Option<PathBuf>,
+    /// The folder of ONNX Runtime for the site, `dist` of the npm package onnxruntime-web, if a bundle has an ONNX file and
+    /// the page comes without it.
+    #[arg(long, value_name = "DIR", requires = "site")]
+    pub onnxruntime: Option<PathBuf>,
     /// The gallery's name on the page [default: the name of the data folder].
     #[arg(long)]
     pub title: Option<String>,
@@ -200,7 +206,9 @@ pub fn run(args: ExportArgs) -> Result<()> {
     terminal::print(&args.out.display().to_string())?;
     if let (Some(site), Some(page)) = (&args.site, page) {
         let folders: Vec<PathBuf> = [args.out].into_iter().chain(args.with).collect();
-        let bytes = site::write(&page, &Bundles::open(&folders)?, site, args.overwrite)?;
+        let bundles = Bundles::open(&folders)?;
+        let runtime = OnnxRuntime::find(args.onnxruntime.as_deref(), &page, &bundles)?;
+        let bytes = site::write(&page, runtime.as_ref(), &bundles, site, args.overwrite)?;
         args.compute
             .progress
             .say("Wrote", &format!("the site {} ({:.1} MB)", site.display(), bytes as f64 / 1e6));
@@ -246,6 +254,7 @@ pub fn export(export: &Export) -> Result<()> {
     let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
+    onnx::check_licences(export)?;
     let dataset = Dataset::load(&first.selection())?;
     let digest = dataset.digest();
     runs.iter().try_for_each(|run| run.check_data(&digest))?;

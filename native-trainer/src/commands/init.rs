@@ -56,6 +56,9 @@ pub struct InitArgs {
     /// A file with pretrained weights of the backbone.
     #[arg(long, value_name = "FILE", requires = "backbone")]
     pub weights: Option<PathBuf>,
+    /// An ONNX file as the backbone, such as an encoder that was trained elsewhere: a head is trained on its features.
+    #[arg(long, value_name = "FILE.onnx", conflicts_with_all = ["backbone", "weights"])]
+    pub onnx: Option<PathBuf>,
     /// Ask nothing.
     #[arg(long)]
     pub yes: bool,
@@ -92,7 +95,7 @@ pub fn run(args: &InitArgs) -> Result<()> {
         None => PathBuf::from(format!("{}.toml", name_of(&photos)?)),
     };
     refuse_existing(&out, args.overwrite)?;
-    let model = model(args)?;
+    let model = model(args, &out)?;
     let mut layout = detect(&photos)?;
     terminal::say(format_args!("       Found {}", layout.found));
     for note in &layout.notes {
@@ -230,7 +233,23 @@ fn refuse_existing(out: &Path, overwrite: bool) -> Result<()> {
 }
 
 /// The section `[model]` without its preprocessing.
-fn model(args: &InitArgs) -> Result<Table> {
+fn model(args: &InitArgs, out: &Path) -> Result<Table> {
+    if let Some(onnx) = &args.onnx {
+        if !onnx.is_file() {
+            return Err(problem(
+                format!("there is no file {}", onnx.display()),
+                "check the path of `--onnx`",
+            ));
+        }
+        let path = relative_to(onnx, out)?;
+        let cache = out.with_extension("features").file_name().map(PathBuf::from).unwrap_or_default();
+        let mut model = Table::new();
+        model.insert("backbone".into(), table([("kind", "onnx".into()), ("path", path.into())]));
+        model.insert("freeze_backbone".into(), true.into());
+        model.insert("feature_cache".into(), text(&cache)?);
+        model.insert("head".into(), table([("dimension", 128.into()), ("layer_norm", true.into())]));
+        return Ok(model);
+    }
     let name = args.backbone.as_deref().unwrap_or("small_resnet");
     let names = || akin_core::models::BACKBONES.iter().map(|entry| entry.name);
     if !names().any(|known| known == name) {
@@ -252,12 +271,17 @@ fn model(args: &InitArgs) -> Result<Table> {
 
 /// The values that differ from the defaults.
 fn values(layout: &Layout, mut model: Table, dataset: &Dataset, out: &Path, has_gpu: bool) -> Result<Table> {
-    let is_pretrained = model.contains_key("weights");
+    let is_frozen = model.contains_key("freeze_backbone");
+    let is_pretrained = is_frozen || model.contains_key("weights");
     let backbone: BackboneConfig = model["backbone"].clone().try_into()?;
     let batch = SamplerConfig::default().images();
     let steps_per_epoch = (dataset.splits.train.len() / batch).max(1);
     let steps = if has_gpu { STEPS_WITH_GPU } else { STEPS };
-    let epochs = steps.div_ceil(steps_per_epoch).clamp(3, 100);
+    let epochs = match is_frozen {
+        // A step on stored features takes milliseconds.
+        true => STEPS_WITH_GPU.div_ceil(steps_per_epoch).clamp(3, 400),
+        false => steps.div_ceil(steps_per_epoch).clamp(3, 100),
+    };
 
     let mut run = Table::new();
     run.insert("epochs".into(), (epochs as i64).into());
@@ -286,7 +310,10 @@ fn values(layout: &Layout, mut model: Table, dataset: &Dataset, out: &Path, has_
         values.insert("split".into(), layout.split.clone().into());
     }
     values.insert("model".into(), model.into());
-    values.insert("augment".into(), table([("flip", true.into())]));
+    // The features of a frozen backbone are computed once.
+    if !is_frozen {
+        values.insert("augment".into(), table([("flip", true.into())]));
+    }
     let surrogate = table([("smooth_rank", false.into())]);
     values.insert(
         "loss".into(),

@@ -10,6 +10,7 @@ use akin_base::progress::Progress;
 use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::certainty::{Answer, BestScores, Calibration, LeaveOneOut, Promise, VOTERS};
 use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::models::BackboneConfig;
 use akin_core::search::{Gallery, Hit};
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{Labels, Taxonomy};
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::config::DeviceName;
 use crate::config::device;
+use crate::config::onnx::attach_bundled;
 use crate::data::Dataset;
 use crate::evaluation::embedding::embed;
 use crate::pictures::loader::Pictures;
@@ -81,8 +83,12 @@ impl KnownGallery {
         let embeddings =
             bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;
         let similarity = entry.report.config.similarity;
+        let mut encoder = config.load(bundle.file(&entry.weights)?, &device)?;
+        if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&entry.onnx, &config.backbone) {
+            encoder = attach_bundled(encoder, onnx, backbone, bundle.file(&onnx.file)?)?;
+        }
         Ok(Self {
-            encoder: config.load(bundle.file(&entry.weights)?, &device)?,
+            encoder,
             device,
             name: entry.name.clone(),
             similarity,

@@ -1,18 +1,19 @@
 //! A backbone as it was published, without training: `akin eval` and `akin embed` of a config instead of a run.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use akin_base::problem::problem;
 use akin_base::progress::Progress;
 use akin_core::encoder::Encoder;
+use akin_core::models::{BackboneConfig, OnnxConfig};
 use anyhow::Result;
 use burn::tensor::Device;
 use clap::Args;
 
 use super::arguments::SetArgs;
 use super::data::fetch::{fetch_data_set, fetch_file};
-use crate::config::{ModelConfig, PretrainedConfig, Source};
+use crate::config::{ModelConfig, PretrainedConfig, Source, setting_name};
 use crate::data::entry;
 use crate::data::listing;
 use crate::runs::run::{Loaded, load_weights, warn_of_unused};
@@ -26,6 +27,10 @@ pub struct PretrainedArgs {
     /// Download what is missing and may be downloaded, without asking.
     #[arg(long)]
     pub yes: bool,
+    /// An ONNX file that maps images to a vector, to tokens or to maps: its network takes the place of `[model]`. Settings
+    /// that its file leaves open are given by `--set`, such as `model.pooling=average` or `model.backbone.output=NAME`.
+    #[arg(long, value_name = "FILE")]
+    pub onnx: Option<PathBuf>,
 }
 
 impl PretrainedArgs {
@@ -35,7 +40,10 @@ impl PretrainedArgs {
     ///
     /// A config that cannot be read.
     pub fn read(&self, config: &Path) -> Result<PretrainedConfig> {
-        PretrainedConfig::load(config, &self.sets.set)
+        match &self.onnx {
+            Some(onnx) => PretrainedConfig::of(&Source::read_for_onnx(config, onnx, &self.sets.set)?),
+            None => PretrainedConfig::load(config, &self.sets.set),
+        }
     }
 
     /// Refuses these options for a run, or for files if there is none.
@@ -46,6 +54,8 @@ impl PretrainedArgs {
     pub fn refuse(&self, run: Option<&Path>) -> Result<()> {
         let given = if self.yes {
             "--yes"
+        } else if self.onnx.is_some() {
+            "--onnx"
         } else if !self.sets.set.is_empty() {
             "--set"
         } else {
@@ -96,17 +106,28 @@ pub fn provide(config: &PretrainedConfig, yes: bool, data: bool, progress: Progr
 /// # Errors
 ///
 /// Weights that cannot be read, have another SHA-256 or do not fit.
-pub fn encoder(config: &PretrainedConfig, device: &Device, progress: Progress) -> Result<Encoder> {
-    let mut encoder = config.encoder().init(0, device)?;
-    let loaded = load_weights(&mut encoder, &config.model)?;
-    if let (Some(path), Some(Loaded { sha256, unused })) = (&config.model.weights, loaded) {
+pub fn encoder(model: &ModelConfig, device: &Device, progress: Progress) -> Result<Encoder> {
+    let mut encoder = model.bare_encoder().init(0, device)?;
+    let loaded = load_weights(&mut encoder, model)?;
+    if let (Some(path), Some(Loaded { sha256, unused })) = (&model.weights, loaded) {
         warn_of_unused(path, &unused);
-        let held = match &config.model.weights_sha256 {
+        let held = match &model.weights_sha256 {
             Some(published) if published.len() == 64 => "the published one".to_owned(),
             Some(published) => format!("which begins with {published}, as published"),
             None => "which the config does not hold to a published one".to_owned(),
         };
         progress.say("Loaded", &format!("{} with the SHA-256 {sha256}, {held}", path.display()));
+    }
+    if let BackboneConfig::Onnx(OnnxConfig { path, output, features, prefix_tokens, .. }) = &model.backbone {
+        let output = output.as_deref().unwrap_or_default();
+        let pooled = match (model.pooling, prefix_tokens) {
+            (Some(pooling), _) => format!(", pooled by {}", setting_name(pooling)),
+            (None, Some(0)) => ", the mean of its tokens".into(),
+            (None, Some(count)) => format!(", its class token, the first of {count} before the patches"),
+            (None, None) => String::new(),
+        };
+        let features = features.unwrap_or_default();
+        progress.say("Loaded", &format!("{path}: {features} features of the output {output}{pooled}"));
     }
     Ok(encoder)
 }

@@ -403,7 +403,7 @@ fn facts(config: &Config, run: &Evaluated) -> Vec<(String, String)> {
         ("data", shell::path(config.data.path())),
         ("levels and classes", levels.collect::<Vec<_>>().join(", ")),
         ("images", crate::data::detect::sizes(&run.dataset)),
-        ("backbone", format!("{}, images of {side}×{side}", encoder.backbone.entry().title)),
+        ("backbone", format!("{}, images of {side}×{side}", config.model.backbone_title())),
         ("embedding", format!("{} dimensions, {}", encoder.dimension(), encoder.geometry().space().name())),
         ("loss", config.loss.describe()),
         ("batch", config.sampler.describe()),

@@ -11,6 +11,7 @@ use akin_base::progress::Progress;
 use akin_base::shell;
 use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
 use akin_server::bundles::Bundles;
+use akin_server::onnxruntime::OnnxRuntime;
 use akin_server::page;
 use akin_server::serve::{self, Server};
 use anyhow::Result;
@@ -36,6 +37,10 @@ pub struct ServeArgs {
     pub bundles: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
+    /// The folder of ONNX Runtime for the page, `dist` of the npm package onnxruntime-web, if a bundle has an ONNX file and
+    /// the page comes without it.
+    #[arg(long, value_name = "DIR")]
+    pub onnxruntime: Option<PathBuf>,
     /// How to show progress while a run is exported.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
@@ -75,7 +80,9 @@ pub fn run(args: ServeArgs) -> Result<()> {
             Bundles::open(&folders.into_iter().map(bundle_of).collect::<Result<Vec<_>>>()?)?
         }
     };
-    Server::start(listener, page.carry_out()?, bundles, hosts)?.run()
+    let page = page.carry_out()?;
+    let runtime = OnnxRuntime::find(args.onnxruntime.as_deref(), &page, &bundles)?;
+    Server::start(listener, page, runtime, bundles, hosts)?.run()
 }
 
 /// Refuses a folder that akin wrote and that is neither a run nor a bundle, nor has an index of bundles.

@@ -28,6 +28,7 @@
 //! | [`fault`] | which key is wrong and why, or which keys are missing |
 //! | [`range`] | how a section refuses a value that is out of range |
 //! | [`mod@reference`] | every setting with its default and meaning, for `CONFIG.md` and `akin list` |
+//! | [`onnx`] | what a config leaves to an ONNX file |
 //! | [`pretrained`] | a config without a training, for `akin eval` |
 //! | [`unused`] | settings that can never take effect |
 //!
@@ -59,6 +60,7 @@ mod difference;
 pub mod explained;
 mod fault;
 mod model;
+pub mod onnx;
 mod optimizer;
 mod overlay;
 mod pretrained;
@@ -85,7 +87,7 @@ pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted, last_part};
 pub use model::ModelConfig;
 pub use optimizer::{Adam, OptimizerConfig, RmsProp, Rule, Sgd};
 pub use overlay::{lay_over, put};
-pub use pretrained::PretrainedConfig;
+pub use pretrained::{PretrainedConfig, onnx_model};
 pub use published::{AVERAGE, OtherData, PublishedConfig, PublishedResult};
 pub use run::{DeviceName, LogFormat, RunConfig};
 pub use sampler::SamplerConfig;
@@ -184,6 +186,12 @@ impl Config {
             published.validate(self.data.levels())?;
         }
         self.check_length()?;
+        if self.model.onnx().is_some() && !self.model.freeze_backbone {
+            return Err(problem(
+                "the backbone is an ONNX file, whose weights akin cannot train: the engine computes it forwards only",
+                "set model.freeze_backbone = true, and a head is trained on its features",
+            ));
+        }
         self.check_terms()?;
         self.check_parts()?;
         if self.has_whole_set_batches() && self.loss.has_memory() {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use akin_base::problem::problem;
 use akin_core::digest::sha256;
-use akin_core::encoder::{BatchNormMode, Frozen};
+use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
-use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
+use akin_core::models::{BackboneConfig, HeadConfig, OnnxConfig, Pooling};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,35 @@ impl ModelConfig {
         ))
     }
 
+    /// The parts of the encoder before a training. Without `head_weights` it has no head: the embedding is the features,
+    /// scaled to unit length.
+    pub fn bare_encoder(&self) -> EncoderConfig {
+        EncoderConfig {
+            backbone: self.backbone.clone(),
+            pooling: self.pooling,
+            head: self.head.clone().filter(|_| self.head_weights.is_some()),
+            preprocessing: self.preprocessing.clone(),
+        }
+    }
+
+    /// The ONNX file that is the backbone, if it is one.
+    pub fn onnx(&self) -> Option<&OnnxConfig> {
+        match &self.backbone {
+            BackboneConfig::Onnx(onnx) => Some(onnx),
+            _ => None,
+        }
+    }
+
+    /// The backbone in print: its name, or that of its ONNX file.
+    pub fn backbone_title(&self) -> String {
+        match self.onnx() {
+            Some(onnx) => {
+                Path::new(&onnx.path).file_name().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            None => self.backbone.entry().title.to_owned(),
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         for (key, value) in [
             ("weights_sha256", &self.weights_sha256),
@@ -114,6 +143,12 @@ impl ModelConfig {
             (
                 "model.head_weights is set, but there is no head".into(),
                 "add model.head with the dimension of the layer, for example { dimension = 128, layer_norm = false }",
+            )
+        })?;
+        ensure(self.onnx().is_none() || self.weights.is_none(), || {
+            (
+                "model.weights is set, but the backbone is an ONNX file, which has its weights".into(),
+                "remove model.weights, or choose a backbone that `akin list backbones` prints",
             )
         })?;
         ensure(!self.freeze_backbone || self.head.is_some(), || {

@@ -3,13 +3,32 @@
 use std::path::Path;
 
 use akin_base::problem::problem;
-use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::EvaluationConfig;
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{DataConfig, DeviceName, ModelConfig, Protocol, PublishedConfig, Selection, Source, SplitConfig};
+
+/// The model of an ONNX file alone, with `--set` values of `model` laid over it.
+///
+/// # Errors
+///
+/// A file that cannot be used; a value of another section, an unknown or a wrong one.
+pub fn onnx_model(onnx: &Path, sets: &[String]) -> Result<ModelConfig> {
+    #[derive(JsonSchema, Deserialize)]
+    struct Part {
+        model: ModelConfig,
+    }
+    let elsewhere = sets.iter().find(|set| !set.starts_with("model"));
+    if let Some(set) = elsewhere {
+        return Err(problem(
+            format!("`--set {set}` is for a config, but with `--onnx` there is only the model"),
+            "remove it; `--set` can give model.pooling, model.preprocessing and the settings of model.backbone",
+        ));
+    }
+    Ok(Source::of_onnx(onnx, sets)?.part(|part: &Part| part.model.validate())?.model)
+}
 
 /// A backbone with published weights, and how it is evaluated. See the [module](self).
 pub struct PretrainedConfig {
@@ -71,7 +90,7 @@ impl PretrainedConfig {
             if let Some(published) = &part.published {
                 published.validate(part.data.levels())?;
             }
-            if part.model.weights.is_none() {
+            if part.model.weights.is_none() && part.model.onnx().is_none() {
                 return Err(problem(
                     "the config has no model.weights, so its backbone has learned nothing that could be evaluated",
                     "name a file of published weights, or train first and give the run",
@@ -93,16 +112,5 @@ impl PretrainedConfig {
             // The results of a training are not those of the backbone that it begins with.
             published: part.published.filter(|_| !source.trains()),
         })
-    }
-
-    /// The parts of the encoder. Without `model.head_weights` it has no head: the embedding is the features, scaled to unit
-    /// length.
-    pub fn encoder(&self) -> EncoderConfig {
-        EncoderConfig {
-            backbone: self.model.backbone.clone(),
-            pooling: self.model.pooling,
-            head: self.model.head.clone().filter(|_| self.model.head_weights.is_some()),
-            preprocessing: self.model.preprocessing.clone(),
-        }
     }
 }

@@ -18,7 +18,7 @@ use super::fault::{Faults, line_of, value_at};
 use super::overlay::{lay_over, put};
 use super::range::ensure;
 use super::schema::Schema;
-use super::{Config, Curve, DataKind, Rule, SamplerConfig, setting_name};
+use super::{Config, Curve, DataKind, Rule, SamplerConfig, onnx, setting_name};
 use crate::config::recipes;
 
 /// Pairs of keys that exclude each other: one given by `--set` replaces the other.
@@ -31,7 +31,7 @@ const ALTERNATIVES: [[&str; 2]; 5] = [
 ];
 
 /// Keys that hold paths.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
     "run.out",
     "data.path",
     "data.images",
@@ -39,6 +39,7 @@ const PATHS: [&str; 8] = [
     "data.parents",
     "data.relevance_matrix",
     "model.weights",
+    "model.backbone.path",
     "model.feature_cache",
 ];
 
@@ -55,6 +56,8 @@ pub struct Source {
     row: Option<String>,
     /// What `--set` gave, as it was written.
     sets: Vec<String>,
+    /// The ONNX file of `--onnx`, whose network takes the place of the file's `[model]`.
+    onnx: Option<PathBuf>,
     /// The sections of a run, with absolute paths.
     table: Table,
     /// The sections of commands that train more than one run.
@@ -132,12 +135,41 @@ impl Source {
         Self::from_text(file, text, built_in.and_then(|(_, row)| row), sets)
     }
 
+    /// As [`Source::read`], with the network of an ONNX file in the place of `[model]` and of what a paper reports for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::read`].
+    pub fn read_for_onnx(file: &Path, onnx: &Path, sets: &[String]) -> Result<Self> {
+        let Self { text, row, .. } = Self::read(file, sets)?;
+        Self::with_onnx(file, text, row.as_deref(), sets, Some(onnx))
+    }
+
+    /// A config that has an ONNX file as its model and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// A `--set` that is not `KEY=VALUE`.
+    pub fn of_onnx(onnx: &Path, sets: &[String]) -> Result<Self> {
+        Self::with_onnx(Path::new("--onnx"), String::new(), None, sets, Some(onnx))
+    }
+
     /// Reads the text of a file. If `row` is given, the settings of that row of `[compare]` are laid over it.
     ///
     /// # Errors
     ///
     /// As [`Source::read`].
     pub fn from_text(file: &Path, text: String, row: Option<&str>, sets: &[String]) -> Result<Self> {
+        Self::with_onnx(file, text, row, sets, None)
+    }
+
+    fn with_onnx(
+        file: &Path,
+        text: String,
+        row: Option<&str>,
+        sets: &[String],
+        onnx: Option<&Path>,
+    ) -> Result<Self> {
         let shown = file.display();
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; a section is written [data], a text in double quotes";
@@ -147,6 +179,20 @@ impl Source {
         if let Some(row) = row {
             let settings = recipes::row_settings(&table, row);
             lay_over(&mut table, &settings);
+        }
+        if let Some(onnx) = onnx {
+            table.remove("published");
+            table.remove("model");
+            put(&mut table, "model.backbone.kind", "onnx".into())?;
+            let path =
+                path::absolute(onnx).advise(|| format!("{} is no path", onnx.display()), "check it")?;
+            let Some(path) = path.to_str() else {
+                return Err(problem(
+                    format!("the path {} is not UTF-8, so a config cannot hold it", onnx.display()),
+                    "rename the file or its folder",
+                ));
+            };
+            put(&mut table, "model.backbone.path", path.into())?;
         }
         // Another kind drops the keys of the default kind.
         name_kinds(&mut table);
@@ -179,9 +225,9 @@ impl Source {
                 }
             }
         }
-        let (row, sets) = (row.map(str::to_owned), sets.to_vec());
+        let (row, sets, onnx) = (row.map(str::to_owned), sets.to_vec(), onnx.map(Path::to_owned));
         let mut source =
-            Self { file: file.to_owned(), text, row, sets, table: Table::new(), commands, given };
+            Self { file: file.to_owned(), text, row, sets, onnx, table: Table::new(), commands, given };
         source.resolve_paths(&mut table, |key| source.given.contains(key))?;
         source.table = table;
         Ok(source)
@@ -318,7 +364,8 @@ impl Source {
         let is_at_fault = |&place: &usize| {
             let mut others = self.sets.clone();
             others.remove(place);
-            let source = Self::from_text(&self.file, self.text.clone(), self.row.as_deref(), &others);
+            let (text, row) = (self.text.clone(), self.row.as_deref());
+            let source = Self::with_onnx(&self.file, text, row, &others, self.onnx.as_deref());
             source.is_ok_and(|source| is_right(&source))
         };
         let sets = (0..self.sets.len()).filter(is_at_fault).map(|place| self.sets[place].as_str());
@@ -443,8 +490,14 @@ fn resolve_preprocessing(table: &mut Table) -> Result<()> {
     let backbone = model.get("backbone").map(|backbone| backbone.clone().try_into::<BackboneConfig>());
     let given = model.get("preprocessing").map(|given| given.clone().try_into::<PreprocessingConfig>());
     // What cannot be read is reported with the rest of the config.
-    let (Some(Ok(backbone)), Ok(given)) = (backbone, given.transpose()) else { return Ok(()) };
-    let preprocessing = given.unwrap_or_default().resolve(&backbone.preprocessing())?;
+    let (Some(Ok(mut backbone)), Ok(given)) = (backbone, given.transpose()) else { return Ok(()) };
+    let beside = onnx::complete(model, &mut backbone)?;
+    let preprocessing = match (given, beside) {
+        (None, Some(beside)) => beside,
+        (given, beside) => {
+            given.unwrap_or_default().resolve(&beside.unwrap_or_else(|| backbone.preprocessing()))?
+        }
+    };
     model.insert("preprocessing".into(), Value::try_from(&preprocessing)?);
     Ok(())
 }

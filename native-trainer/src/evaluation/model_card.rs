@@ -7,7 +7,7 @@ use akin_core::metrics::Metric;
 use anyhow::Result;
 use toml::Table;
 
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Protocol, put};
 use crate::evaluation::report::{measurement, with_interval};
 
 /// The card as Markdown, with the configs of the encoders in their order.
@@ -52,7 +52,7 @@ fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
         "\n## Results of {}\n\n{}: {}, images of {side}×{side} pixels, embeddings of {} dimensions.\n",
         text(&encoder.name),
         text(&encoder.description),
-        config.model.backbone.entry().title,
+        text(&config.model.backbone_title()),
         encoder.dimension
     );
     about += &results(&encoder.report, config);
@@ -108,6 +108,10 @@ fn without_places(config: &Config) -> Result<Table> {
             let name = std::path::Path::new(path.as_str()).file_name().unwrap_or_default();
             *path = name.to_string_lossy().into_owned();
         }
+    }
+    if let Some(onnx) = config.model.onnx() {
+        let name = std::path::Path::new(&onnx.path).file_name().unwrap_or_default();
+        put(&mut table, "model.backbone.path", name.to_string_lossy().into_owned().into())?;
     }
     for (section, key) in [("run", "out"), ("model", "feature_cache")] {
         table.get_mut(section).and_then(|section| section.as_table_mut()?.remove(key));

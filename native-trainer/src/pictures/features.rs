@@ -145,18 +145,20 @@ fn items_of_splits(dataset: &Dataset) -> Vec<usize> {
 /// A digest of what the features of every picture depend on: the backbone, its weights (the file, or
 /// the seed of random ones), the pooling and the preprocessing.
 fn key(config: &Config) -> Result<String> {
-    let weights = match &config.model.weights {
-        Some(path) => {
+    let model = &config.model;
+    let backbone = model.backbone.computed();
+    let weights = match (model.onnx(), &model.weights) {
+        (Some(onnx), _) => onnx.sha256.clone().unwrap_or_default(),
+        (None, Some(path)) => {
             let bytes = read_regular_file(path)
                 .advise(|| format!("the weights {} cannot be read", path.display()), "check model.weights")?;
             sha256(&bytes)
         }
-        None => format!("seed {}", config.run.seed),
+        (None, None) => format!("seed {}", config.run.seed),
     };
-    let model = &config.model;
     let text = match model.pooling {
-        None => serde_json::to_string(&(&model.backbone, &model.preprocessing, weights))?,
-        Some(pooling) => serde_json::to_string(&(&model.backbone, pooling, &model.preprocessing, weights))?,
+        None => serde_json::to_string(&(&backbone, &model.preprocessing, weights))?,
+        Some(pooling) => serde_json::to_string(&(&backbone, pooling, &model.preprocessing, weights))?,
     };
     Ok(sha256(text.as_bytes()))
 }

@@ -29,7 +29,7 @@ use burn::tensor::Device;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, ModelConfig, Protocol};
+use crate::config::{Config, ModelConfig, Protocol, onnx};
 use crate::data::DataDigest;
 use crate::runs::magnitude::is_finite;
 
@@ -207,7 +207,7 @@ impl Run {
     fn load(&self, path: &Path, weights: Vec<u8>, device: &Device) -> Result<Encoder> {
         let config = encoder_config(&self.config);
         self.check_encoder_config(&config)?;
-        let encoder = config.load(weights, device)?;
+        let encoder = onnx::attach(config.load(weights, device)?, &self.config.model)?;
         if !is_finite(&encoder) {
             return Err(problem(
                 format!("the trained weights {} have NaN or infinity", path.display()),
@@ -225,7 +225,7 @@ impl Run {
         }
         let trained = self.summary()?.encoder;
         let parts = [
-            ("model.backbone", trained.backbone != now.backbone),
+            ("model.backbone", trained.backbone.computed() != now.backbone.computed()),
             ("model.pooling", trained.pooling != now.pooling),
             ("model.head", trained.head != now.head),
             ("model.preprocessing", trained.preprocessing != now.preprocessing),
@@ -375,13 +375,16 @@ pub struct Loaded {
 }
 
 /// Reads `model.weights` into the backbone, if the config names them, and into the head, if it names a layer for it and the
-/// encoder has a head.
+/// encoder has a head; attaches the engine of an ONNX file.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, has another SHA-256 than `model.weights_sha256` or does not fit, or a backbone without
 /// published weights.
 pub fn load_weights(encoder: &mut Encoder, model: &ModelConfig) -> Result<Option<Loaded>> {
+    if model.onnx().is_some() {
+        *encoder = onnx::attach(encoder.clone(), model)?;
+    }
     let Some(path) = &model.weights else { return Ok(None) };
     let bytes = read_weights(path)?;
     let sha256 = model.check_weights(&bytes)?;

@@ -309,6 +309,13 @@ pub fn learned_ancestors(
 /// The backbone, its size, and what an image costs.
 pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
     let side = config.model.preprocessing.side();
+    if let Some(onnx) = config.model.onnx() {
+        return format!(
+            "{}: {} features of an image of {side}×{side} pixels, computed by another engine",
+            config.model.backbone_title(),
+            onnx.features()
+        );
+    }
     format!(
         "{}: {} parameters, {} multiply-adds for an image of {side}×{side} pixels",
         config.model.backbone.entry().title,

@@ -152,11 +152,11 @@ impl Engine {
             queries.map(|bytes| manifest.query_embeddings(index, &bytes)).transpose().map_err(thrown)?;
         let searchable = Gallery::new(&embeddings, entry.report.config.similarity).map_err(thrown)?;
         let encoder = config.load(weights, &device).map_err(thrown)?;
-        let foreign = entry.onnx.as_ref().map(|onnx| {
-            let run = run.ok_or_else(|| misuse("nothing runs the ONNX file of the encoder"))?;
-            Ok(ForeignEngine::new(onnx, run))
-        });
-        let foreign = foreign.transpose()?;
+        let foreign = match (&entry.onnx, run) {
+            (Some(onnx), Some(run)) => Some(ForeignEngine::new(onnx, run)),
+            (Some(_), None) => return Err(misuse("nothing runs the ONNX file of the encoder")),
+            (None, _) => None,
+        };
         bundle.encoders[index] =
             Some(LoadedEncoder { encoder, foreign, embeddings, queries, gallery: searchable });
         Ok(())

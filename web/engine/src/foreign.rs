@@ -1,21 +1,21 @@
 //! An engine in JavaScript that runs the ONNX file of an encoder.
 
 use akin_bridge::{Result, misuse};
-use akin_core::bundle::{ElementType, Layout, OnnxEntry};
+use akin_core::bundle::{InputType, Layout, OnnxEntry};
 use akin_core::image::{Pixels, Preprocessing};
 use akin_core::models::ForeignOutput;
 use half::f16;
-use js_sys::{Float32Array, Function, Promise, Reflect, Uint16Array};
+use js_sys::{Float32Array, Function, Promise, Reflect, Uint8Array, Uint16Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 /// Runs an ONNX file by a function of JavaScript, `run(image, shape)`. It gets one image as a `Float32Array`, or in half
-/// precision as a `Uint16Array` of its bits, with the lengths of its axes, and promises `{ shape, values }` of the output,
+/// precision as a `Uint16Array` of its bits, or as a `Uint8Array`, with the lengths of its axes, and promises `{ shape, values }` of the output,
 /// with values of one of these types.
 pub(crate) struct ForeignEngine {
     run: Function,
     layout: Layout,
-    element_type: ElementType,
+    element_type: InputType,
 }
 
 impl ForeignEngine {
@@ -42,11 +42,15 @@ impl ForeignEngine {
         let side = preprocessing.side() as usize;
         let image = self.layout.arrange(preprocessing.normalise(view).into_iter().collect(), side);
         let image: JsValue = match self.element_type {
-            ElementType::F32 => Float32Array::from(&image[..]).into(),
-            ElementType::F16 => {
+            InputType::F32 => Float32Array::from(&image[..]).into(),
+            InputType::F16 => {
                 let bits: Vec<u16> =
                     image.into_iter().map(|number| f16::from_f32(number).to_bits()).collect();
                 Uint16Array::from(&bits[..]).into()
+            }
+            InputType::U8 => {
+                let bytes: Vec<u8> = image.into_iter().map(|number| number.round() as u8).collect();
+                Uint8Array::from(&bytes[..]).into()
             }
         };
         let shape = match self.layout {

@@ -8,7 +8,7 @@ const PHASE_NAMES: Record<Phase, string> = {
   code: "Engine",
   gallery: "Gallery",
   weights: "Encoder",
-  "warm-up": "Warm-up and self-test",
+  "warm-up": "Warm-up and parity check",
 };
 
 /** The progress of loading, phase by phase, in bytes. */

@@ -188,5 +188,6 @@ function manifestOf(
       report: null,
     })),
     files: [],
+    digest: "",
   };
 }

@@ -192,6 +192,11 @@ kinship?: ItemKinship | null,
  */
 thumbnails: Thumbnails,
 /**
+ * The paths of small pictures, PNG or JPEG, that every encoder embeds to show that a reader computes what the
+ * trainer did. Empty in a bundle that was written before there were parity checks.
+ */
+parity_pictures?: Array<string>,
+/**
  * The encoders over this gallery; at least one, each with a name of its own.
  */
 encoders: Array<EncoderEntry>, };
@@ -246,6 +251,18 @@ gallery_embeddings: string,
  * The path of the stored queries' embeddings; null if and only if there are no stored queries.
  */
 query_embeddings: string | null,
+/**
+ * What the trainer makes of `parity_pictures`. null if and only if there are none.
+ */
+parity?: Parity | null,
+/**
+ * The network before the head, if it is an ONNX file.
+ */
+onnx?: OnnxEntry | null,
+/**
+ * The licence of its weights, if it is not that of the bundle: an SPDX expression where there is one.
+ */
+licence?: string | null,
 /**
  * The evaluation of the encoder on this gallery, without its rows per query.
  */
@@ -348,6 +365,19 @@ proxies?: MapProxies | null,
 class_means?: MapMeans | null, };
 
 /**
+ * What weights of 8 bits cost: the means of H-AP over the queries, measured at export.
+ */
+export type Int8Loss = {
+/**
+ * With the weights of the file that was given, which the gallery is embedded with.
+ */
+h_ap: number,
+/**
+ * With the weights of the bundle, for queries and gallery.
+ */
+h_ap_int8: number, };
+
+/**
  * The kinship of the items of a bundle.
  */
 export type ItemKinship = {
@@ -368,6 +398,11 @@ export type Items = {
  * The number of items.
  */
 count: number, };
+
+/**
+ * The order of the axes of a network's input.
+ */
+export type Layout = "channels_first" | "channels_last";
 
 /**
  * The means at one level.
@@ -611,6 +646,36 @@ overall: { [key in string]: number | null },
 levels: Array<{ [key in string]: number | null }>, };
 
 /**
+ * The network of an encoder in an ONNX file, and how it is called. `architecture.backbone` says what core needs of it:
+ * the number of features and of prefix tokens.
+ */
+export type OnnxEntry = {
+/**
+ * The path of the file, all of whose weights are inside.
+ */
+file: string,
+/**
+ * The name of its input. It takes one image, of the side that the preprocessing crops to.
+ */
+input: string,
+/**
+ * The order of the axes of its input.
+ */
+layout: Layout,
+/**
+ * The type of the numbers of its input.
+ */
+element_type: "f32" | "f16",
+/**
+ * The name of the output to use: \[1, F\], \[1, T, F\] or \[1, F, H, W\].
+ */
+output: string,
+/**
+ * What storing the weights in 8 bits costs. null if the file is as it was given.
+ */
+int8?: Int8Loss | null, };
+
+/**
  * The taxonomy of the reader's own pictures as in `bundle.json`, and their labels.
  */
 export type OwnLabels = {
@@ -626,6 +691,42 @@ parents: Array<Array<number>>,
  * Class ids, picture by picture, coarse to fine.
  */
 labels: Array<number>, };
+
+/**
+ * The trainer's embeddings of the parity pictures: whoever embeds these pictures can tell whether an engine computes what
+ * the trainer did.
+ */
+export type Parity = {
+/**
+ * The path of the embeddings, f32, \[P, d\] for P pictures, with the weights that the gallery was embedded with.
+ */
+embeddings: string,
+/**
+ * The smallest cosine of a picture's embedding to the one that the trainer gets with the stored weights: 1 if these
+ * are the same, less in half precision or 8 bits.
+ */
+cosine: number, };
+
+/**
+ * How far the embeddings of the parity pictures agree with the trainer's.
+ */
+export type ParityCheck = {
+/**
+ * The number of pictures.
+ */
+pictures: number,
+/**
+ * The smallest cosine of a picture's two embeddings.
+ */
+cosine: number,
+/**
+ * The smallest that is good enough.
+ */
+bound: number,
+/**
+ * Whether it is.
+ */
+passed: boolean, };
 
 /**
  * A column of a [`QueryTable`].
@@ -752,23 +853,6 @@ shared_level: number | null,
  * The finest level that they may share. null where the query's labels are unknown.
  */
 may_share: number | null, };
-
-/**
- * Whether the device computes the embedding that the bundle stores.
- */
-export type SelfTest = {
-/**
- * The cosine of the two embeddings.
- */
-cosine: number,
-/**
- * The time of the embedding in milliseconds.
- */
-ms: number,
-/**
- * Whether they are alike.
- */
-passed: boolean, };
 
 /**
  * The score that items are ranked by. A larger score is nearer.

@@ -8,8 +8,8 @@ import { session } from "../session.js";
  */
 export type OfflineState = "none" | "empty" | "kept" | "full";
 
-/** The caches of service-worker.ts. */
-const CACHES = ["akin-documents", "akin-files"];
+/** The caches of service-worker.ts, and that of worker.ts. */
+const CACHES = ["akin-documents", "akin-files", "akin-parity"];
 
 /** So long after its last file the page counts as loaded, in milliseconds. */
 const QUIET_MS = 1500;

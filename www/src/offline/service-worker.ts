@@ -4,7 +4,7 @@
 // - Documents (pages, and the JSON files that name others) come from the network, and from the cache only
 //   without one.
 // - Every other file is kept under the SHA-256 of its bytes. `akin-files.json` names the hashes of the
-//   page's own files and `bundle.json` those of a bundle, so a file that has changed is another file.
+//   page's own files, or in its folder those of ONNX Runtime, and `bundle.json` those of a bundle, so a file that has changed is another file.
 // - A file that no document names is none of this worker's business.
 //
 // It is one file without imports, because it must lie beside index.html.
@@ -116,7 +116,9 @@ async function hashOf(address: string): Promise<string | null> {
   let folder = new URL(".", address).href;
   for (; folder.startsWith(BASE); folder = new URL("..", folder).href) {
     const isTop = folder === BASE;
-    const document = await cache.match(isTop ? LIST : `${folder}bundle.json`);
+    const document =
+      (await cache.match(`${folder}akin-files.json`)) ??
+      (isTop ? undefined : await cache.match(`${folder}bundle.json`));
     if (document) {
       const path = decodeURIComponent(address.slice(folder.length));
       return listed(await document.text())?.files.find((file) => file.path === path)?.sha256 ?? null;

@@ -137,7 +137,7 @@ export class AkinApp extends LightElement {
       ${queryFailure ? notice(queryFailure, this.failureTitle(queryFailure)) : nothing}
       ${answerPanel(search, { collection, sprites }, (item) => this.searchResult(item))}
       ${search.look ? html`<akin-look .request=${search.look} @close=${() => search.closeLook()}></akin-look>` : nothing}
-      ${search.isOwn ? nothing : about(collection)}`;
+      ${search.isOwn ? nothing : about(collection, session.parities)}`;
   }
 
   private waitingForEncoder(name: string) {

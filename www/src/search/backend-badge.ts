@@ -4,7 +4,8 @@ import * as format from "../format.js";
 import type { Backend, Running } from "../protocol.js";
 import type { Adapter } from "../messages/engine.js";
 
-const NAMES: Record<Backend, string> = { webgpu: "WebGPU", cpu: "CPU" };
+/** The back ends by the names that people know. */
+export const BACKENDS: Record<Backend, string> = { webgpu: "WebGPU", cpu: "CPU" };
 
 /** The back end that runs, and on demand the reason. */
 export function backendBadge(running: Running, change: (backend: Backend) => void) {
@@ -12,12 +13,12 @@ export function backendBadge(running: Running, change: (backend: Backend) => voi
   return html`<div class="backend" data-testid="backend" data-backend=${running.backend}>
     <details @keydown=${closePopUp} @focusout=${closePopUp}>
       <summary>
-        <span class="visually-hidden">Runs on </span><span class="pop-up-name">${NAMES[running.backend]}</span>
+        <span class="visually-hidden">Runs on </span><span class="pop-up-name">${BACKENDS[running.backend]}</span>
       </summary>
       <div class="pop-up">
         <p data-testid="backend-reason">${running.reason}</p>
         ${running.adapter ? html`<p class="soft" data-testid="adapter">${describe(running.adapter)}</p>` : nothing}
-        <button type="button" class="quiet" @click=${() => change(other)}>Use ${NAMES[other]} instead</button>
+        <button type="button" class="quiet" @click=${() => change(other)}>Use ${BACKENDS[other]} instead</button>
       </div>
     </details>
   </div>`;

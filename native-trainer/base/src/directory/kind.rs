@@ -71,6 +71,9 @@ impl Kind {
                 "*/*.f16",
                 "*/*.f32",
                 "*/*.u32",
+                "*/*.onnx",
+                "parity/*.png",
+                "parity/*.jpg",
             ],
             Kind::DataSet => &["labels.csv", "images/**.png"],
             // Beside each training: its config, its outcome, what it printed, and its lock.

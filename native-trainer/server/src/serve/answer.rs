@@ -23,6 +23,7 @@ use tower_http::services::fs::ServeFileSystemResponseBody;
 
 use super::hosts::Hosts;
 use crate::bundles::Bundles;
+use crate::onnxruntime::{FOLDER, OnnxRuntime};
 use crate::page::{EmbeddedFile, Page};
 
 const UNPOISONED: &str = "no thread panics while it holds the bundles";
@@ -34,6 +35,7 @@ type Response = hyper::Response<Either<ServeFileSystemResponseBody, Full<Bytes>>
 #[derive(Debug)]
 pub struct Site {
     page: Page,
+    runtime: Option<OnnxRuntime>,
     bundles: RwLock<Arc<Bundles>>,
     hosts: Hosts,
     /// The headers of every answer.
@@ -44,9 +46,14 @@ impl Site {
     /// # Errors
     ///
     /// A page whose `index.html` cannot be read.
-    pub fn new(page: Page, bundles: Bundles, hosts: Hosts) -> anyhow::Result<Self> {
+    pub fn new(
+        page: Page,
+        runtime: Option<OnnxRuntime>,
+        bundles: Bundles,
+        hosts: Hosts,
+    ) -> anyhow::Result<Self> {
         let headers = security_headers(page.policy()?.as_deref());
-        Ok(Self { page, bundles: RwLock::new(Arc::new(bundles)), hosts, headers })
+        Ok(Self { page, runtime, bundles: RwLock::new(Arc::new(bundles)), hosts, headers })
     }
 
     /// Shows other bundles from now on.
@@ -96,6 +103,17 @@ impl Site {
             // It names all other files, so no browser may keep an old one.
             let caching = if rest == MANIFEST { "no-store" } else { "no-cache" };
             return with_caching(from_folder(folder, rest, request).await, caching);
+        }
+        if let (Some(runtime), Some(rest)) = (&self.runtime, path.strip_prefix(FOLDER)) {
+            let answer = match (OnnxRuntime::own(&path), rest.strip_prefix('/')) {
+                (Some(bytes), _) => {
+                    let kind = mime_guess::from_path(&path).first_raw().unwrap_or("application/octet-stream");
+                    whole(kind, Bytes::from_static(bytes))
+                }
+                (None, Some(rest)) => from_folder(runtime.folder(), rest, request).await,
+                (None, None) => nothing(),
+            };
+            return with_caching(answer, "no-cache");
         }
         // Pages are rebuilt often, so a browser must ask each time whether a file has changed.
         let answer = match &self.page {

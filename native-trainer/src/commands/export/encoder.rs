@@ -3,26 +3,29 @@
 use akin_base::problem::problem;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::{
-    Affinity, BundleWriter, ElementType, EncoderEntry, Map, MapMeans, MapProxies, NO_ANCESTOR, QueryTable,
-    coordinate_bytes, embedding_bytes, number_bytes,
+    Affinity, BundleWriter, ElementType, EncoderEntry, Int8Loss, Map, MapMeans, MapProxies, NO_ANCESTOR,
+    QueryTable, coordinate_bytes, embedding_bytes, number_bytes,
 };
 use akin_core::certainty::LeaveOneOut;
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::{EvaluationConfig, Labelled};
+use akin_core::metrics::Metric;
+use akin_core::models::BackboneConfig;
 use akin_core::similarity::Similarity;
 use anyhow::Result;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::Export;
 use super::parity::{add_parity, parity_pictures};
+use super::{Export, onnx};
 use crate::config::{Config, device};
 use crate::data::Dataset;
 use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
 use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::projection::{Method, Projection, project};
+use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
 use crate::runs::run::{Run, encoder_config};
 use crate::training::learned_ancestors;
@@ -45,19 +48,37 @@ pub fn add_encoder(
     let encoder = run.encoder(export.which, &device)?;
     // The model card has an interval with each result.
     let bootstrap = Some(run.config.eval.bootstrap.unwrap_or_default());
-    let eval = EvaluationConfig { bootstrap, ..run.config.eval.clone() };
+    let mut eval = EvaluationConfig { bootstrap, ..run.config.eval.clone() };
+    let folder = slug(&name, number);
+    let mut onnx = onnx::ship(&run.config.model, &folder)?;
+    let is_int8 = onnx.as_ref().is_some_and(|onnx| onnx.is_int8);
+    let metric = Metric::named("h_ap");
+    if is_int8 && !eval.metrics.contains(&metric) {
+        eval.metrics.push(metric);
+    }
     let mut evaluation = evaluate_dataset(&encoder, dataset, pictures, &eval, &device, export.progress)?;
     let per_query = std::mem::take(&mut evaluation.report.per_query);
     let (gallery, queries) = match evaluation.gallery {
         Some(gallery) => (gallery, Some(evaluation.queries)),
         None => (evaluation.queries, None),
     };
-    let folder = slug(&name, number);
-    // The browser loads the weights in half precision.
-    let half = encoder.to_half_bytes()?;
-    check_size(&name, half.len())?;
-    let config = encoder_config(&run.config);
-    let shipped = config.load(half.clone(), &device)?;
+    // The browser loads akin's own backbones in half precision. Beside an ONNX file there is only a head, which is small.
+    let weights = if encoder.is_foreign() { encoder.to_bytes()? } else { encoder.to_half_bytes()? };
+    check_size(&name, weights.len())?;
+    let mut config = encoder_config(&run.config);
+    let mut shipped = config.load(weights.clone(), &device)?;
+    if let Some(onnx) = &mut onnx {
+        shipped = onnx.attach(shipped)?;
+        if is_int8 {
+            let eval = EvaluationConfig { bootstrap: None, ..eval.clone() };
+            let int8 = evaluate_dataset(&shipped, dataset, pictures, &eval, &device, export.progress)?.report;
+            let h_ap = |report| score(report, metric, None).unwrap_or_default();
+            let loss = Int8Loss { h_ap: h_ap(&evaluation.report), h_ap_int8: h_ap(&int8) };
+            export.progress.say("Stored", &stored_in_int8(&onnx.bytes, loss));
+            onnx.entry.int8 = Some(loss);
+        }
+        config.backbone = BackboneConfig::Onnx(onnx.backbone.clone());
+    }
     let parity = parity_pictures(pictures, &gallery.items)?;
     let parity = add_parity(bundle, &folder, &parity, [&encoder, &shipped], &device)?;
     let similarity = run.config.eval.similarity;
@@ -99,8 +120,8 @@ pub fn add_encoder(
         query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
         element_type,
         parity: Some(parity),
-        onnx: None,
-        licence: None,
+        onnx: onnx.as_ref().map(|onnx| onnx.entry.clone()),
+        licence: run.config.model.onnx().and_then(|onnx| onnx.licence.clone()),
         maps: add_maps(bundle, &folder, export, &run.config, ranked, proxies.as_ref())?,
         best_scores: own.best_scores(),
         calibration: own.calibration(),
@@ -110,12 +131,25 @@ pub fn add_encoder(
         name,
     };
     bundle.add(format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
-    bundle.add(&entry.weights, half)?;
+    bundle.add(&entry.weights, weights)?;
+    if let Some(onnx) = onnx {
+        bundle.add(&onnx.entry.file, onnx.bytes)?;
+    }
     bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
     if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
         bundle.add(path, embedding_bytes(queries.embeddings.values(), element_type))?;
     }
     Ok((entry, gallery.items, queries.map(|queries| queries.items).unwrap_or_default()))
+}
+
+/// What weights of 8 bits save and cost.
+fn stored_in_int8(bytes: &[u8], Int8Loss { h_ap, h_ap_int8 }: Int8Loss) -> String {
+    format!(
+        "the weights of the ONNX file in 8 bits, {:.1} MB: H-AP is {:.2} with them and {:.2} without",
+        bytes.len() as f64 / 1e6,
+        100.0 * h_ap_int8,
+        100.0 * h_ap
+    )
 }
 
 /// Adds the maps of the gallery. Each has a map of the class means, and on the Poincaré disk the run's proxies.

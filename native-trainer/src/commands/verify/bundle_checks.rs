@@ -7,12 +7,14 @@ use akin_base::quantities::counted;
 use akin_core::bundle::{MANIFEST, Manifest, Map, MapProxies, Parity};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::{Pixels, decode};
+use akin_core::models::BackboneConfig;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 
 use super::check::Checks;
 use crate::config::DeviceName;
 use crate::config::device;
+use crate::config::onnx::attach_bundled;
 
 /// Checks the manifest, the length and SHA-256 of every file, what the files hold, and that each encoder computes
 /// the embeddings of its parity check.
@@ -71,10 +73,10 @@ pub fn check(directory: &Path, checks: &mut Checks) {
                 .note(&what, "has no parity check, because an older akin wrote it; export the bundle again");
             continue;
         };
-        if entry.onnx.is_some() {
+        if entry.onnx.is_some() && !cfg!(feature = "onnx") {
             checks.note(
                 &what,
-                "is an ONNX file, which this akin cannot run, so that its parity was not checked",
+                "is an ONNX file, which this akin was built without an engine for; its parity was not checked",
             );
             continue;
         }
@@ -136,7 +138,11 @@ fn own_cosine<'a>(
 ) -> Result<f64> {
     let entry = manifest.encoder(place)?;
     let device = device::open(DeviceName::Cpu).or_else(|_| device::open(DeviceName::Auto))?;
-    let encoder = EncoderConfig::of_bundle(entry)?.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    let config = EncoderConfig::of_bundle(entry)?;
+    let mut encoder = config.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&entry.onnx, &config.backbone) {
+        encoder = attach_bundled(encoder, onnx, backbone, bytes(&onnx.file)?.to_vec())?;
+    }
     let decoded = manifest.parity_pictures.iter().map(|path| Ok(decode(bytes(path)?)?));
     let pictures: Vec<Pixels> = decoded.collect::<Result<_>>()?;
     let trainers = manifest.parity_embeddings(place, bytes(&parity.embeddings)?)?;
