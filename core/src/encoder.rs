@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attribution::{Cells, Occlusion};
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
-use crate::models::{Backbone, BackboneConfig, Head, HeadConfig, Initial, Outputs, Pooling};
+use crate::models::{Backbone, BackboneConfig, DropPath, Head, HeadConfig, Initial, Outputs, Pooling};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
@@ -171,6 +171,12 @@ impl Encoder {
             precision: Precision::Half,
             ..copy
         }
+    }
+
+    /// A copy for one pass of training, whose backbone [drops branches](DropPath). The gradients of the copy reach the
+    /// weights of this encoder.
+    pub fn with_drop_path(&self, drop_path: DropPath) -> Self {
+        Self { backbone: self.backbone.with_drop_path(drop_path), ..self.clone() }
     }
 
     /// The preprocessing of its images.

@@ -208,6 +208,29 @@ fn the_state_of_every_setting_survives_a_stop() {
     assert!(at.weights("plain") != at.weights("straight"), "the average is another encoder");
 }
 
+/// What drop path leaves out is drawn again as it was, in chunks and on two workers too.
+#[test]
+fn drop_path_and_rates_by_depth_survive_a_stop() {
+    let at = Workplace::new();
+    let train = |run: &'static str, set: &'static str, steps: &'static str| {
+        let sets = ["model.backbone={kind='vit_s16'}", "model.preprocessing={name='inception',crop=32}"];
+        let sets = sets.into_iter().chain(["optimizer.layer_decay=0.7", set, steps]);
+        let sets: Vec<&str> = sets.flat_map(|set| ["--set", set]).collect();
+        at.akin(&[&["train", "tiny.toml", "--out", run][..], &sets].concat()).expect_code(0);
+    };
+    let longer = |run: &str| {
+        let config = at.read(&format!("{run}/config.toml"));
+        at.write(&format!("{run}/config.toml"), config.replace("steps = 2", "steps = 4"));
+        at.akin(&["resume", run]).expect_code(0);
+    };
+    train("straight", "model.drop_path=0.5", "run.steps=4");
+    train("stopped", "model.drop_path=0.5", "run.steps=2");
+    longer("stopped");
+    assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
+    train("plain", "model.drop_path=0", "run.steps=4");
+    assert!(at.weights("plain") != at.weights("straight"), "drop path changes the training");
+}
+
 #[test]
 fn several_workers_train_as_one_does() {
     let at = Workplace::new();

@@ -78,6 +78,11 @@ macro_rules! backbones {
                 match self { $(Self::$variant(network) => network.multiply_adds(side as usize),)+ }
             }
 
+            /// The network itself.
+            pub(super) fn network_mut(&mut self) -> &mut dyn std::any::Any {
+                match self { $(Self::$variant(network) => network,)+ }
+            }
+
             fn load(self, published: &Published) -> Result<Self> {
                 Ok(match self { $(Self::$variant(network) => Self::$variant(published.load(network)?),)+ })
             }

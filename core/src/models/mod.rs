@@ -23,6 +23,8 @@ mod batch_norm;
 pub mod bn_inception;
 mod catalogue;
 mod convolution;
+mod depth;
+mod drop_path;
 mod entry;
 mod gelu;
 pub mod head;
@@ -46,6 +48,7 @@ use crate::{Error, Kind};
 
 pub use bn_inception::{BnInception, BnInceptionConfig};
 pub use catalogue::{BACKBONES, Backbone, BackboneConfig};
+pub use drop_path::DropPath;
 pub use entry::BackboneEntry;
 pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;

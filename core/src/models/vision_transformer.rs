@@ -21,6 +21,7 @@ use burn::tensor::{Tensor, TensorData};
 
 use super::attention::attention;
 use super::convolution::convolve;
+use super::drop_path::DropPath;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::gelu::gelu;
 use super::layer_norm::{EPSILON, layer_norm};
@@ -110,6 +111,9 @@ pub struct VisionTransformer {
     norm: LayerNorm,
     /// The side of the grid that `pos_embed` was made for.
     grid: usize,
+    /// The branches that this pass leaves out; none outside of training.
+    #[module(skip)]
+    drop_path: Option<DropPath>,
 }
 
 #[derive(Module, Debug)]
@@ -161,7 +165,12 @@ impl VisionTransformer {
             blocks: (0..BLOCKS).map(|_| Block::new(form.layer_scale, initial)).collect(),
             norm: initial.layer_norm(FEATURES, EPSILON),
             grid: form.grid,
+            drop_path: None,
         })
+    }
+
+    pub(super) fn set_drop_path(&mut self, drop_path: DropPath) {
+        self.drop_path = Some(drop_path);
     }
 
     /// [B, 3, H, W] → the tokens of the patches, [B, 384, H/p, W/p], and the class token, [B, 384]; with a distillation
@@ -185,8 +194,12 @@ impl VisionTransformer {
             None => first,
         };
         let mut x = Tensor::cat(vec![first, patches + positions], 1);
-        for block in &self.blocks {
-            x = block.forward(x);
+        let numbers = (&x.device(), x.dtype());
+        let factors =
+            self.drop_path.as_ref().map(|drop_path| drop_path.factors(self.blocks.len(), batch, numbers));
+        for (place, block) in self.blocks.iter().enumerate() {
+            let branch = |i| Some(factors.clone()?.narrow(0, 2 * place + i, 1).squeeze_dim::<3>(0));
+            x = block.forward(x, [branch(0), branch(1)]);
         }
         let x = layer_norm(&self.norm, x);
         let means = if self.dist_token.is_some() { 2 } else { 1 };
@@ -255,15 +268,20 @@ impl Block {
         }
     }
 
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let add = |x: Tensor<3>, layer: &Linear, inner: Tensor<3>, scale: &Option<LayerScale>| match scale {
-            Some(scale) => x + linear(layer, inner) * scale.gamma.val().unsqueeze(),
-            None => add_linear(x, layer, inner),
+    /// The tokens after the block. `factors`, [B, 1, 1], multiply what attention and MLP add.
+    fn forward(&self, x: Tensor<3>, factors: [Option<Tensor<3>>; 2]) -> Tensor<3> {
+        let add = |x: Tensor<3>, layer, inner, scale: &Option<LayerScale>, factor: Option<Tensor<3>>| {
+            let scale = scale.as_ref().map(|scale| scale.gamma.val().unsqueeze());
+            match [scale, factor].into_iter().flatten().reduce(|scale, factor| scale * factor) {
+                Some(scale) => x + linear(layer, inner) * scale,
+                None => add_linear(x, layer, inner),
+            }
         };
+        let [of_attention, of_mlp] = factors;
         let inner = attention(linear(&self.attn.qkv, layer_norm(&self.norm1, x.clone())), HEADS);
-        let x = add(x, &self.attn.proj, inner, &self.ls1);
+        let x = add(x, &self.attn.proj, inner, &self.ls1, of_attention);
         let inner = gelu(linear(&self.mlp.fc1, layer_norm(&self.norm2, x.clone())));
-        add(x, &self.mlp.fc2, inner, &self.ls2)
+        add(x, &self.mlp.fc2, inner, &self.ls2, of_mlp)
     }
 }
 
