@@ -208,26 +208,28 @@ fn the_state_of_every_setting_survives_a_stop() {
     assert!(at.weights("plain") != at.weights("straight"), "the average is another encoder");
 }
 
-/// What drop path leaves out is drawn again as it was, in chunks and on two workers too.
+/// What drop path leaves out after a stop is what it would have left out without one.
 #[test]
 fn drop_path_and_rates_by_depth_survive_a_stop() {
     let at = Workplace::new();
-    let train = |run: &'static str, set: &'static str, steps: &'static str| {
-        let sets = ["model.backbone={kind='vit_s16'}", "model.preprocessing={name='inception',crop=32}"];
-        let sets = sets.into_iter().chain(["optimizer.layer_decay=0.7", set, steps]);
-        let sets: Vec<&str> = sets.flat_map(|set| ["--set", set]).collect();
-        at.akin(&[&["train", "tiny.toml", "--out", run][..], &sets].concat()).expect_code(0);
+    let train = |run: &'static str, drop_path: &'static str| {
+        let sets = [
+            "model.backbone={kind='vit_s16'}",
+            "model.preprocessing={name='inception',crop=32}",
+            "optimizer={layer_decay=0.7,rule={kind='sgd'}}",
+            "schedule.warmup_steps=0",
+            "run.steps=6",
+            drop_path,
+        ];
+        let sets = sets.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+        [&["train", "tiny.toml", "--out", run][..], &sets].concat()
     };
-    let longer = |run: &str| {
-        let config = at.read(&format!("{run}/config.toml"));
-        at.write(&format!("{run}/config.toml"), config.replace("steps = 2", "steps = 4"));
-        at.akin(&["resume", run]).expect_code(0);
-    };
-    train("straight", "model.drop_path=0.5", "run.steps=4");
-    train("stopped", "model.drop_path=0.5", "run.steps=2");
-    longer("stopped");
+    at.akin(&train("straight", "model.drop_path=0.5")).expect_code(0);
+    let training = at.spawn(&train("stopped", "model.drop_path=0.5"));
+    at.stop(training, "stopped", "-INT").expect_code(130);
+    at.akin(&["resume", "stopped"]).expect_code(0);
     assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
-    train("plain", "model.drop_path=0", "run.steps=4");
+    at.akin(&train("plain", "model.drop_path=0")).expect_code(0);
     assert!(at.weights("plain") != at.weights("straight"), "drop path changes the training");
 }
 
