@@ -218,7 +218,7 @@ fn drop_path_and_rates_by_depth_survive_a_stop() {
             "model.preprocessing={name='inception',crop=32}",
             "optimizer={layer_decay=0.7,rule={kind='sgd'}}",
             "schedule.warmup_steps=0",
-            "run.steps=6",
+            "run.steps=4",
             drop_path,
         ];
         let sets = sets.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();

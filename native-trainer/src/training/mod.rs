@@ -20,6 +20,7 @@ pub mod loss_scale;
 mod numbers;
 pub mod optimizer;
 pub mod sampler;
+pub mod step_cost;
 mod timetable;
 pub mod trend;
 mod view;
