@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::attribution::{Cells, Occlusion};
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
-use crate::models::{Backbone, BackboneConfig, DropPath, Head, HeadConfig, Initial, Outputs, Pooling};
+use crate::models::{
+    Backbone, BackboneConfig, DropPath, Head, HeadConfig, Initial, LoraConfig, Outputs, Pooling,
+};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
@@ -160,6 +162,22 @@ impl Encoder {
     pub fn freeze(self, frozen: Frozen) -> Self {
         let mut mapper = Freeze { frozen, path: Vec::new() };
         Self { backbone: self.backbone.map(&mut mapper), ..self }
+    }
+
+    /// This encoder with low-rank adapters in its backbone, which alone learns by them; they are drawn from the stream
+    /// `adapters` of the seed.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of range, or a backbone that is no vision transformer.
+    pub fn adapt(self, config: &LoraConfig, seed: u64) -> Result<Self> {
+        let backbone = self.backbone.clone().adapt(config, &mut stream(seed, "adapters", &[]))?;
+        Ok(Self { backbone, ..self })
+    }
+
+    /// A copy without adapters, which are added to its weights.
+    pub fn merge_adapters(&self) -> Self {
+        Self { backbone: self.backbone.clone().merge_adapters(), ..self.clone() }
     }
 
     /// A copy whose backbone computes in half precision. The weights of normalisation, the images, the features and the head

@@ -31,6 +31,7 @@ pub mod head;
 mod layer_norm;
 mod layers;
 mod linear;
+mod low_rank;
 mod max_pool;
 pub mod mobilenet_v1;
 #[cfg(feature = "cpu")]
@@ -52,6 +53,7 @@ pub use drop_path::DropPath;
 pub use entry::BackboneEntry;
 pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;
+pub use low_rank::{AdaptedLayer, LoraConfig};
 pub use mobilenet_v1::{MobilenetV1, MobilenetV1QuarterConfig};
 pub use pooling::{Outputs, Pooling};
 pub use resnet::{Resnet, Resnet18Config, Resnet34Config, Resnet50Config};
