@@ -468,6 +468,7 @@ for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
 
 for (const set of [
   "optimizer.rule={kind='rmsprop',alpha=1}", 'optimizer.lr_terms=1', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
+  'optimizer.layer_decay=0', 'optimizer.layer_decay=2', 'optimizer.layer_decay=nan', 'model.drop_path=1', 'model.drop_path=-1', 'model.drop_path=much',
   'optimizer.decay_norms_and_biases=1', "optimizer.rule={kind='sgd',nesterov=2}", 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.curve.kind=steps',
   'schedule.curve.kind=plateau', "schedule.curve={kind='steps',gamma=1}", "schedule.curve={kind='steps',milestones=[-2]}",
   "schedule.curve={kind='steps',milestones=2}", "schedule.curve={kind='steps',every_epochs=-1}",

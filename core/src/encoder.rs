@@ -13,7 +13,8 @@ use crate::bundle::EncoderEntry;
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
 use crate::models::{
-    Backbone, BackboneConfig, ForeignNetwork, Head, HeadConfig, Initial, Outputs, Pooling, PublishedWeights,
+    Backbone, BackboneConfig, DropPath, ForeignNetwork, Head, HeadConfig, Initial, LoraConfig, Outputs,
+    Pooling, PublishedWeights,
 };
 use crate::random::stream;
 use crate::{Error, Kind, Result};
@@ -191,6 +192,22 @@ impl Encoder {
         Self { backbone: self.backbone.map(&mut mapper), ..self }
     }
 
+    /// This encoder with low-rank adapters in its backbone, which alone learns by them; they are drawn from the stream
+    /// `adapters` of the seed.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of range, or a backbone that is no vision transformer.
+    pub fn adapt(self, config: &LoraConfig, seed: u64) -> Result<Self> {
+        let backbone = self.backbone.clone().adapt(config, &mut stream(seed, "adapters", &[]))?;
+        Ok(Self { backbone, ..self })
+    }
+
+    /// A copy without adapters, which are added to its weights.
+    pub fn merge_adapters(&self) -> Self {
+        Self { backbone: self.backbone.clone().merge_adapters(), ..self.clone() }
+    }
+
     /// A copy whose backbone computes in half precision. The weights of normalisation, the images, the features and the head
     /// stay in single precision. The gradients of the copy reach the weights of this encoder.
     pub fn in_half_precision(&self) -> Self {
@@ -200,6 +217,12 @@ impl Encoder {
             precision: Precision::Half,
             ..copy
         }
+    }
+
+    /// A copy for one pass of training, whose backbone [drops branches](DropPath). The gradients of the copy reach the
+    /// weights of this encoder.
+    pub fn with_drop_path(&self, drop_path: DropPath) -> Self {
+        Self { backbone: self.backbone.with_drop_path(drop_path), ..self.clone() }
     }
 
     /// The preprocessing of its images.

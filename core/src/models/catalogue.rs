@@ -119,6 +119,14 @@ macro_rules! backbones {
                 }
             }
 
+            /// The network itself.
+            pub(super) fn network_mut(&mut self) -> &mut dyn std::any::Any {
+                match self {
+                    $(Self::$variant(network) => network,)+
+                    Self::Foreign(network) => network,
+                }
+            }
+
             pub(super) fn list_weights(&self) -> Vec<weights::Weight> {
                 match self {
                     $(Self::$variant(network) => weights::list(network, <$settings>::ENTRY.published_name),)+

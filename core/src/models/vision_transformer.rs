@@ -21,11 +21,13 @@ use burn::tensor::{Tensor, TensorData};
 
 use super::attention::attention;
 use super::convolution::convolve;
+use super::drop_path::DropPath;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::gelu::gelu;
 use super::layer_norm::{EPSILON, layer_norm};
 use super::layers::{Cost, Initial, Window};
 use super::linear::{add_linear, linear};
+use super::low_rank::{AdaptedLayer, Adapter, Adapters, LoraConfig};
 use super::pooling::Outputs;
 use crate::Result;
 use crate::random::normal;
@@ -110,6 +112,9 @@ pub struct VisionTransformer {
     norm: LayerNorm,
     /// The side of the grid that `pos_embed` was made for.
     grid: usize,
+    /// The branches that this pass leaves out; none outside of training.
+    #[module(skip)]
+    drop_path: Option<DropPath>,
 }
 
 #[derive(Module, Debug)]
@@ -125,6 +130,7 @@ struct Block {
     norm2: LayerNorm,
     mlp: Mlp,
     ls2: Option<LayerScale>,
+    adapters: Option<Adapters>,
 }
 
 #[derive(Module, Debug)]
@@ -161,7 +167,20 @@ impl VisionTransformer {
             blocks: (0..BLOCKS).map(|_| Block::new(form.layer_scale, initial)).collect(),
             norm: initial.layer_norm(FEATURES, EPSILON),
             grid: form.grid,
+            drop_path: None,
         })
+    }
+
+    pub(super) fn set_drop_path(&mut self, drop_path: DropPath) {
+        self.drop_path = Some(drop_path);
+    }
+
+    pub(super) fn adapt(&mut self, config: &LoraConfig, initial: &mut Initial) {
+        self.blocks.iter_mut().for_each(|block| block.adapt(config, initial));
+    }
+
+    pub(super) fn merge_adapters(&mut self) {
+        self.blocks.iter_mut().for_each(Block::merge_adapters);
     }
 
     /// [B, 3, H, W] → the tokens of the patches, [B, 384, H/p, W/p], and the class token, [B, 384]; with a distillation
@@ -185,8 +204,12 @@ impl VisionTransformer {
             None => first,
         };
         let mut x = Tensor::cat(vec![first, patches + positions], 1);
-        for block in &self.blocks {
-            x = block.forward(x);
+        let numbers = (&x.device(), x.dtype());
+        let factors =
+            self.drop_path.as_ref().map(|drop_path| drop_path.factors(self.blocks.len(), batch, numbers));
+        for (place, block) in self.blocks.iter().enumerate() {
+            let branch = |i| Some(factors.clone()?.narrow(0, 2 * place + i, 1).squeeze_dim::<3>(0));
+            x = block.forward(x, [branch(0), branch(1)]);
         }
         let x = layer_norm(&self.norm, x);
         let means = if self.dist_token.is_some() { 2 } else { 1 };
@@ -252,18 +275,59 @@ impl Block {
                 fc2: initial.linear(4 * FEATURES, FEATURES),
             },
             ls2: scale(initial),
+            adapters: None,
         }
     }
 
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let add = |x: Tensor<3>, layer: &Linear, inner: Tensor<3>, scale: &Option<LayerScale>| match scale {
-            Some(scale) => x + linear(layer, inner) * scale.gamma.val().unsqueeze(),
-            None => add_linear(x, layer, inner),
+    fn adapt(&mut self, config: &LoraConfig, initial: &mut Initial) {
+        let mut adapter = |layer, adapted: &Linear| Adapter::new(config, layer, adapted, initial);
+        self.adapters = Some(Adapters {
+            qkv: adapter(AdaptedLayer::Qkv, &self.attn.qkv),
+            proj: adapter(AdaptedLayer::Proj, &self.attn.proj),
+            fc1: adapter(AdaptedLayer::Fc1, &self.mlp.fc1),
+            fc2: adapter(AdaptedLayer::Fc2, &self.mlp.fc2),
+        });
+    }
+
+    fn merge_adapters(&mut self) {
+        let Some(Adapters { qkv, proj, fc1, fc2 }) = self.adapters.take() else { return };
+        for (adapter, layer) in [
+            (qkv, &mut self.attn.qkv),
+            (proj, &mut self.attn.proj),
+            (fc1, &mut self.mlp.fc1),
+            (fc2, &mut self.mlp.fc2),
+        ] {
+            if let Some(adapter) = adapter {
+                adapter.merge_into(layer);
+            }
+        }
+    }
+
+    /// The tokens after the block. `factors`, [B, 1, 1], multiply what attention and MLP add.
+    fn forward(&self, x: Tensor<3>, factors: [Option<Tensor<3>>; 2]) -> Tensor<3> {
+        let adapters = self.adapters.as_ref();
+        let map = |layer: &Linear, adapter: Option<&Adapter>, x: Tensor<3>| match adapter {
+            Some(adapter) => linear(layer, x.clone()) + adapter.forward(x),
+            None => linear(layer, x),
         };
-        let inner = attention(linear(&self.attn.qkv, layer_norm(&self.norm1, x.clone())), HEADS);
-        let x = add(x, &self.attn.proj, inner, &self.ls1);
-        let inner = gelu(linear(&self.mlp.fc1, layer_norm(&self.norm2, x.clone())));
-        add(x, &self.mlp.fc2, inner, &self.ls2)
+        let add =
+            |x: Tensor<3>, layer, adapter: Option<&Adapter>, inner, scale: &Option<LayerScale>, factor| {
+                let scale = scale.as_ref().map(|scale| scale.gamma.val().unsqueeze());
+                match [scale, factor].into_iter().flatten().reduce(|scale, factor| scale * factor) {
+                    Some(scale) => x + map(layer, adapter, inner) * scale,
+                    None if adapter.is_some() => x + map(layer, adapter, inner),
+                    None => add_linear(x, layer, inner),
+                }
+            };
+        let [of_attention, of_mlp] = factors;
+        let adapter = adapters.and_then(|adapters| adapters.qkv.as_ref());
+        let inner = attention(map(&self.attn.qkv, adapter, layer_norm(&self.norm1, x.clone())), HEADS);
+        let adapter = adapters.and_then(|adapters| adapters.proj.as_ref());
+        let x = add(x, &self.attn.proj, adapter, inner, &self.ls1, of_attention);
+        let adapter = adapters.and_then(|adapters| adapters.fc1.as_ref());
+        let inner = gelu(map(&self.mlp.fc1, adapter, layer_norm(&self.norm2, x.clone())));
+        let adapter = adapters.and_then(|adapters| adapters.fc2.as_ref());
+        add(x, &self.mlp.fc2, adapter, inner, &self.ls2, of_mlp)
     }
 }
 

@@ -393,7 +393,7 @@ fn decoded(pictures: &Pictures, items: &[usize], count: usize) -> u64 {
 
 /// The bytes that a forward pass keeps for the gradient of an image. Known only where the system tells the memory of a
 /// process.
-fn activations(encoder: &Encoder) -> Option<u64> {
+pub(super) fn activations(encoder: &Encoder) -> Option<u64> {
     let device = Device::flex();
     let side = encoder.preprocessing().side();
     let picture = Pixels::new(side, side, vec![0; 3 * (side * side) as usize]).ok()?;

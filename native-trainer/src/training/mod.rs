@@ -20,6 +20,7 @@ pub mod loss_scale;
 mod numbers;
 pub mod optimizer;
 pub mod sampler;
+pub mod step_cost;
 mod timetable;
 pub mod trend;
 mod view;
@@ -46,6 +47,7 @@ use akin_core::encoder::{Encoder, Precision};
 use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
 use akin_core::losses::{Draws, Loss, LossContext, Objective};
+use akin_core::models::DropPath;
 use akin_core::taxonomy::{Labels, UNKNOWN};
 use anyhow::{Context, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -618,7 +620,7 @@ impl<'a> Training<'a> {
             loss_scale: loss_scale.map(|scale| scale.factor()),
             workers: &self.workers,
             embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
-                self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
+                self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some().then_some(draws))
             },
         };
         let differentiated = images.differentiate(&encoder, &loss)?;
@@ -665,14 +667,15 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// The embeddings of some images of a batch, with gradients if the device has them.
+    /// The embeddings of some images of a batch, with gradients if the device has them. The `draws` are those of a backbone
+    /// that learns.
     fn embed_batch(
         &self,
         encoder: &Encoder,
         batch: &TrainingBatch,
         range: Range<usize>,
         device: &Device,
-        backbone_learns: bool,
+        draws: Option<Draws>,
     ) -> Result<Tensor<2>> {
         match &self.features {
             Some(features) => Ok(encoder.embed_features(features.batch(&batch.items[range], device))),
@@ -685,12 +688,20 @@ impl<'a> Training<'a> {
                         &half
                     }
                 };
+                let dropping;
+                let encoder = match (draws, self.run.config.model.drop_path) {
+                    (Some(Draws { seed, step }), rate) if rate > 0.0 => {
+                        dropping = encoder.with_drop_path(DropPath { rate, seed, step, first: range.start });
+                        &dropping
+                    }
+                    _ => encoder,
+                };
                 let views = match batch.views.get(range.clone()) {
                     Some(views) => Cow::Borrowed(views),
                     None => Cow::Owned(self.views(encoder).part(self.pictures, batch, range)),
                 };
                 let images = encoder.batch(&views, device);
-                let embeddings = if backbone_learns || !device.is_autodiff() {
+                let embeddings = if draws.is_some() || !device.is_autodiff() {
                     encoder.forward(images)
                 } else {
                     encoder.forward_frozen(images)
