@@ -110,6 +110,7 @@ const BAD = {
   '--backbone': ['x', ''],
   '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
+  '--onnxruntime': ['nowhere', 'file', ''],
   '--onnx': ['nowhere.onnx', 'data', 'file', 'picture.png', ''],
   '--count': [...NUMBERS, '0'],
   '--encoder': ['x', ''],
