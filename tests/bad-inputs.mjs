@@ -130,6 +130,7 @@ const BAD = {
   '--head': ['nowhere', ''],
   '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
+  '--onnxruntime': ['nowhere', 'file', ''],
   '--onnx': ['nowhere.onnx', 'data', 'file', 'picture.png', ''],
   '--count': [...NUMBERS, '0'],
   '--encoder': ['x', ''],

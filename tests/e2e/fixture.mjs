@@ -17,6 +17,9 @@ export const PICTURES = [
   "detail.png",
 ].map((name) => join(root, "core/tests/images", name));
 
+/** A network whose outputs are tokens, which tests/peers/onnx_network.py has written. */
+const ONNX = join(root, "tests/e2e/tokens.onnx");
+
 /** The encoders of the bundle by name, each with its recipe. */
 export const RECIPES = {
   HAPPIER: "biomorphs-happier",
@@ -150,6 +153,14 @@ function make(akin, folder) {
     train(name, RECIPES.HAPPIER, [...sets, 'loss={kind="roadmap"}'], sampler);
     run("export", join("runs", name), "--out", name, "--title", name);
   }
+  // An encoder that is an ONNX file, with a head of akin's own.
+  train("ONNX", RECIPES.HAPPIER, [
+    `model.backbone={kind="onnx", path="${ONNX}"}`,
+    'model.pooling="average"',
+    "model.freeze_backbone=true",
+    "model.head={dimension=16}",
+  ]);
+  run("export", "runs/ONNX", "--out", "onnx", "--title", "ONNX");
   // The same gallery in half precision, with smaller thumbnails.
   run(
     "export",

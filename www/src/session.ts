@@ -26,6 +26,8 @@ export interface Offer {
   /** The encoder that would be loaded. */
   readonly name: string;
   readonly bytes: number;
+  /** The bytes among them that are ONNX Runtime; 0 if the encoder needs none. */
+  readonly runtime: number;
   accept(): void;
 }
 
@@ -129,8 +131,9 @@ export class Session extends EventTarget {
       this.change(() => (this.loadingEncoder = entry?.name ?? null));
       return this.client.call("encoder", { index });
     };
-    const bytes = entry ? this.bytesOf(entry) : 0;
-    if (!entry || bytes <= LARGE_DOWNLOAD || isLocal(this.source.bundle)) return load();
+    const runtime = entry?.onnx ? RUNTIME[this.running?.backend ?? "cpu"].bytes : 0;
+    const bytes = (entry && !isLocal(this.source.bundle) ? this.bytesOf(entry) : 0) + runtime;
+    if (!entry || bytes <= LARGE_DOWNLOAD) return load();
     const key = `${this.source.bundle} ${entry.weights}`;
     if (this.accepted.has(key)) return load();
     this.withdrawOffer?.();
@@ -148,7 +151,7 @@ export class Session extends EventTarget {
         end();
         reject(failure("stopped", "the download was not begun", ""));
       };
-      this.change(() => (this.offer = { name: entry.name, bytes, accept }));
+      this.change(() => (this.offer = { name: entry.name, bytes, runtime, accept }));
     }).then(load);
   }
 
@@ -156,8 +159,7 @@ export class Session extends EventTarget {
   private bytesOf({ weights, gallery_embeddings, query_embeddings, onnx }: EncoderEntry): number {
     const paths = [weights, gallery_embeddings, query_embeddings, onnx?.file];
     const files = this.bundle?.collection.manifest.files ?? [];
-    const runtime = onnx ? RUNTIME[this.running?.backend ?? "cpu"].bytes : 0;
-    return files.reduce((sum, { path, bytes }) => (paths.includes(path) ? sum + bytes : sum), runtime);
+    return files.reduce((sum, { path, bytes }) => (paths.includes(path) ? sum + bytes : sum), 0);
   }
 
   /** Asks the engine. Its encoder must have been loaded. What is in `transfer` leaves the page. */

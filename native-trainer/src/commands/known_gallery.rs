@@ -70,15 +70,7 @@ impl KnownGallery {
     pub fn of_bundle(bundle: &Bundle, encoder: Option<&str>, device: DeviceName) -> Result<Self> {
         let number = encoder_number(&bundle.manifest, encoder)?;
         let entry = bundle.manifest.encoder(number)?;
-        let mut architecture = entry.architecture.clone();
-        let preprocessing = serde_json::to_value(&entry.preprocessing)?;
-        if let Some(table) = architecture.as_object_mut() {
-            table.insert("preprocessing".into(), preprocessing);
-        }
-        let config: EncoderConfig = serde_json::from_value(architecture).advise(
-            || format!("akin does not know the architecture of the encoder {}", entry.name),
-            "export the run again with this version of akin",
-        )?;
+        let config = EncoderConfig::of_bundle(entry)?;
         let device = device::open(device)?;
         let embeddings =
             bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;

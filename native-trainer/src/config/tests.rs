@@ -94,7 +94,8 @@ fn published_results_name_levels_and_data_sets_that_there_are() {
 #[test]
 fn every_backbone_gives_the_features_that_it_promises() {
     let device = Device::flex();
-    for kind in kinds_of::<BackboneConfig>() {
+    // That of an ONNX file is only known when the file is.
+    for kind in kinds_of::<BackboneConfig>().into_iter().filter(|kind| kind != "onnx") {
         let config = BackboneConfig::named(&kind).unwrap();
         let entry = config.entry();
         assert!(entry.side >= entry.smallest_side, "{kind}");
