@@ -172,7 +172,7 @@ const BAD = {
   '--paper': ['x', ''],
   '--site': ['data', 'file'],
   '--with': MISSING,
-  '--page': ['nowhere', 'file'],
+  '--page': ['nowhere', 'file'], '--onnxruntime': ['nowhere', 'file'],
   '--notice': ['nowhere', 'data'],
   '--thumbnail': [...NUMBERS, '0', '4'],
   '--maps': ['x', ''],

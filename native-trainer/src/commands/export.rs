@@ -167,6 +167,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
     for run in &mut runs {
         run.config.run.device = args.compute.device.unwrap_or(run.config.run.device);
     }
+    OnnxRuntime::check(args.onnxruntime.as_deref())?;
     // Errors in the site are reported before the gallery is embedded.
     let page = match &args.site {
         Some(site) => {
