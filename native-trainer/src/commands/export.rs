@@ -32,6 +32,7 @@ use crate::config::{Config, DataConfig};
 use crate::data::Dataset;
 use crate::evaluation::model_card::{model_card_file, text};
 use crate::evaluation::projection::Method;
+use crate::exchange::{self, Exchange, Format};
 use crate::pictures::loader::Pictures;
 use crate::runs::code_lengths::{distinct_names, families};
 use crate::runs::run::{Run, Which, refuse_twins};
@@ -48,6 +49,10 @@ pub struct ExportArgs {
     /// The folder to write.
     #[arg(long, value_name = "BUNDLE")]
     pub out: PathBuf,
+    /// Write the encoder for other tools instead of a bundle: one run, in this format. The lines of Python that load it are
+    /// printed.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = BUNDLE_ONLY)]
+    pub to: Option<Format>,
     /// Replace an existing bundle, and an existing site.
     #[arg(long)]
     pub overwrite: bool,
@@ -99,6 +104,9 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub compute: ComputeArgs,
 }
+
+/// The options that are for bundles alone.
+const BUNDLE_ONLY: [&str; 8] = ["site", "with", "page", "thumbnail", "half", "group_bits", "maps", "no_maps"];
 
 /// The maps that are written by default.
 pub const ALL_MAPS: [Method; 4] = [Method::Pca, Method::Tsne, Method::Umap, Method::Poincare];
@@ -167,6 +175,28 @@ pub fn run(args: ExportArgs) -> Result<()> {
     for run in &mut runs {
         run.config.run.device = args.compute.device.unwrap_or(run.config.run.device);
     }
+    let notice = args.notice.as_deref().map(read_notice).transpose()?;
+    if let Some(format) = args.to {
+        let [run] = &runs[..] else {
+            return Err(problem(
+                format!("`--to` is given with {} runs, but it writes one encoder", runs.len()),
+                "export each run into a folder of its own",
+            ));
+        };
+        return exchange::export(&Exchange {
+            run,
+            which: args.compute.which,
+            format,
+            out: &args.out,
+            overwrite: args.overwrite,
+            title: args.title,
+            description: args.description,
+            data: title_of(&run.config.data),
+            licence: args.licence,
+            notice,
+            progress: args.compute.progress,
+        });
+    }
     OnnxRuntime::check(args.onnxruntime.as_deref())?;
     // Errors in the site are reported before the gallery is embedded.
     let page = match &args.site {
@@ -181,14 +211,6 @@ pub fn run(args: ExportArgs) -> Result<()> {
         None => None,
     };
     let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data));
-    let notice = args.notice.map(|path| {
-        let text =
-            read_regular_file(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
-        text.advise(
-            || format!("the notice {} cannot be read", path.display()),
-            "give a text file in UTF-8 with `--notice`",
-        )
-    });
     export(&Export {
         runs: &runs,
         which: args.compute.which,
@@ -197,7 +219,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         title,
         description: args.description,
         licence: args.licence,
-        notice: notice.transpose()?,
+        notice,
         tile: args.thumbnail,
         half: args.half,
         group_bits: args.group_bits,
@@ -220,6 +242,15 @@ pub fn run(args: ExportArgs) -> Result<()> {
             .say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
     }
     Ok(())
+}
+
+/// The text of `--notice`.
+fn read_notice(path: &Path) -> Result<String> {
+    let text = read_regular_file(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    text.advise(
+        || format!("the notice {} cannot be read", path.display()),
+        "give a text file in UTF-8 with `--notice`",
+    )
 }
 
 /// Refuses a bundle that is the site or is inside it, a site inside the bundle, and a bundle that is given twice.
