@@ -93,7 +93,7 @@ impl EncoderConfig {
     fn assemble(&self, backbone: Backbone, initial: &mut Initial) -> Result<Encoder> {
         self.check_side()?;
         let pooling = self.pooling.unwrap_or_else(|| self.backbone.pooling());
-        pooling.validate(self.backbone.entry().patch.is_some())?;
+        pooling.validate(self.backbone.entry().pools)?;
         let head = match &self.head {
             Some(head) => Some(head.init(self.backbone.features(), initial)?),
             None => None,

@@ -1,10 +1,13 @@
 //! Every backbone, one line each: the `kind` of a config, the printed lists and the tests all read it.
 
+use std::ops::Range;
+
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::drop_path::{Branches, Factors};
 use super::layers::Initial;
 use super::pooling::{Outputs, Pooling};
 use super::weights::{self, Published};
@@ -69,7 +72,22 @@ macro_rules! backbones {
 
             /// Normalised images [B, 3, H, W] → features.
             pub fn outputs(&self, images: Tensor<4>) -> Outputs {
-                match self { $(Self::$variant(network) => network.forward(images),)+ }
+                match self { $(Self::$variant(network) => network.outputs(images, None),)+ }
+            }
+
+            /// As [`Self::outputs`], of the pictures with these numbers in their batch, without what a step leaves out.
+            pub fn outputs_dropping(&self, images: Tensor<4>, path: &DropPath, pictures: Range<usize>) -> Outputs {
+                match self {
+                    $(Self::$variant(network) => {
+                        let factors = Factors::new(path, &network.depths(), pictures, &images);
+                        network.outputs(images, Some(&factors))
+                    })+
+                }
+            }
+
+            /// Whether it has branches that a step can leave out.
+            pub fn has_branches(&self) -> bool {
+                match self { $(Self::$variant(network) => !network.depths().is_empty(),)+ }
             }
 
             /// The multiplications of one image of side × side pixels: those of convolutions, linear layers and
@@ -91,6 +109,18 @@ macro_rules! backbones {
     };
 }
 
+/// Networks without branches that can be left out.
+macro_rules! without_branches {
+    ($($network:ty),+) => {
+        $(impl Branches for $network {
+            fn outputs(&self, images: Tensor<4>, _: Option<&Factors>) -> Outputs {
+                self.forward(images)
+            }
+        })+
+    };
+}
+without_branches!(SmallResnet, Squeezenet, MobilenetV1, Resnet, BnInception);
+
 backbones! {
     SmallResnet: SmallResnetConfig => SmallResnet,
     Squeezenet: SqueezenetConfig => Squeezenet,
@@ -100,10 +130,26 @@ backbones! {
     Resnet50: Resnet50Config => Resnet,
     BnInception: BnInceptionConfig => BnInception,
     VitS16: VitS16Config => VisionTransformer,
+    VitB16: VitB16Config => VisionTransformer,
+    VitL16: VitL16Config => VisionTransformer,
     DeitS16: DeitS16Config => VisionTransformer,
     DeitS16Distilled: DeitS16DistilledConfig => VisionTransformer,
     DinoS16: DinoS16Config => VisionTransformer,
     Dinov2S14: Dinov2S14Config => VisionTransformer,
+    Dinov2B14: Dinov2B14Config => VisionTransformer,
+    Dinov2L14: Dinov2L14Config => VisionTransformer,
+    Dinov2B14Reg4: Dinov2B14Reg4Config => VisionTransformer,
+    Dinov2L14Reg4: Dinov2L14Reg4Config => VisionTransformer,
+    ClipB16: ClipB16Config => VisionTransformer,
+    OpenClipB16: OpenClipB16Config => VisionTransformer,
+    Bioclip2: Bioclip2Config => VisionTransformer,
+    Siglip2B16: Siglip2B16Config => VisionTransformer,
+    Dinov3S16: Dinov3S16Config => VisionTransformer,
+    Dinov3S16Plus: Dinov3S16PlusConfig => VisionTransformer,
+    Dinov3B16: Dinov3B16Config => VisionTransformer,
+    Dinov3L16: Dinov3L16Config => VisionTransformer,
+    ConvnextT: ConvnextTConfig => Convnext,
+    ConvnextB: ConvnextBConfig => Convnext,
 }
 
 impl BackboneConfig {
@@ -118,9 +164,9 @@ impl BackboneConfig {
         })
     }
 
-    /// The pooling that the backbone was trained with: its class token if it has one, else the mean over positions.
+    /// The pooling that the backbone was trained with: its own if it has one, else the mean over positions.
     pub fn pooling(&self) -> Pooling {
-        if self.entry().patch.is_some() { Pooling::ClassToken } else { Pooling::Average }
+        if self.entry().pools { Pooling::ClassToken } else { Pooling::Average }
     }
 
     /// What the backbone expects of images.

@@ -7,7 +7,8 @@
 //! | MobileNetV1 ×0.25 | [`mobilenet_v1`] | 256 |
 //! | ResNet-18, 34, 50 | [`resnet`] | 512, 512, 2048 |
 //! | BN-Inception | [`bn_inception`] | 1024 |
-//! | ViT-S/16, DeiT-S/16, DINO ViT-S/16, DINOv2 ViT-S/14 | [`vision_transformer`] | 384 |
+//! | vision transformers: ViT, DeiT, DINO, CLIP, SigLIP | [`vision_transformer`] | 384 to 1024 |
+//! | ConvNeXt-T, B | [`convnext`] | 768, 1024 |
 //!
 //! A backbone gives features at each position of an image, and a transformer those of its class token; [`Pooling`] makes
 //! one vector of them, and the [`head`] maps it to an embedding. Initial weights are drawn from a named random stream
@@ -22,8 +23,12 @@ mod attention;
 mod batch_norm;
 pub mod bn_inception;
 mod catalogue;
+pub mod convnext;
 mod convolution;
+mod drop_path;
 mod entry;
+#[cfg(test)]
+mod fixtures;
 mod gelu;
 pub mod head;
 mod layer_norm;
@@ -46,6 +51,8 @@ use crate::{Error, Kind};
 
 pub use bn_inception::{BnInception, BnInceptionConfig};
 pub use catalogue::{BACKBONES, Backbone, BackboneConfig};
+pub use convnext::{Convnext, ConvnextBConfig, ConvnextTConfig};
+pub use drop_path::DropPath;
 pub use entry::BackboneEntry;
 pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;
@@ -54,7 +61,5 @@ pub use pooling::{Outputs, Pooling};
 pub use resnet::{Resnet, Resnet18Config, Resnet34Config, Resnet50Config};
 pub use small_resnet::{SmallResnet, SmallResnetConfig};
 pub use squeezenet::{Squeezenet, SqueezenetConfig};
-pub use vision_transformer::{
-    DeitS16Config, DeitS16DistilledConfig, DinoS16Config, Dinov2S14Config, VisionTransformer, VitS16Config,
-};
+pub use vision_transformer::*;
 pub use weight_file::{NumberType, StoredTensor, WeightFile};

@@ -122,7 +122,8 @@ pub(super) struct Published {
 
 impl Published {
     pub(super) fn new(bytes: Vec<u8>, entry: &'static BackboneEntry) -> Result<Self> {
-        Ok(Self { file: WeightFile::parse(bytes)?, entry })
+        let file = WeightFile::parse(bytes)?;
+        Ok(Self { file: if entry.weights == Some("timm") { file.with_timm_names() } else { file }, entry })
     }
 
     /// The network with the weights of the file.

@@ -5,6 +5,7 @@
 
 mod pth;
 mod safetensors;
+mod transformer_names;
 
 use std::collections::BTreeMap;
 use std::fmt;
