@@ -51,6 +51,9 @@ pub struct Encoder {
     /// The precision in which the backbone computes.
     #[module(skip)]
     precision: Precision,
+    /// The branches that this pass leaves out; none outside of training.
+    #[module(skip)]
+    drop_path: Option<DropPath>,
 }
 
 /// The precision in which a backbone computes.
@@ -129,7 +132,15 @@ impl EncoderConfig {
             None => None,
         };
         let (preprocessing, dimension) = (self.preprocessing.clone(), self.dimension());
-        Ok(Encoder { backbone, head, pooling, preprocessing, dimension, precision: Precision::Single })
+        Ok(Encoder {
+            backbone,
+            head,
+            pooling,
+            preprocessing,
+            dimension,
+            precision: Precision::Single,
+            drop_path: None,
+        })
     }
 
     /// Refuses images of a size that the backbone cannot read.
@@ -181,9 +192,9 @@ impl Encoder {
         self,
         change: impl FnOnce(Backbone, Option<Head>) -> (Backbone, Option<Head>, T),
     ) -> (Self, T) {
-        let Self { backbone, head, pooling, preprocessing, dimension, precision } = self;
+        let Self { backbone, head, pooling, preprocessing, dimension, precision, drop_path } = self;
         let (backbone, head, result) = change(backbone, head);
-        (Self { backbone, head, pooling, preprocessing, dimension, precision }, result)
+        (Self { backbone, head, pooling, preprocessing, dimension, precision, drop_path }, result)
     }
 
     /// This encoder with parts of its backbone frozen.
@@ -222,7 +233,7 @@ impl Encoder {
     /// A copy for one pass of training, whose backbone [drops branches](DropPath). The gradients of the copy reach the
     /// weights of this encoder.
     pub fn with_drop_path(&self, drop_path: DropPath) -> Self {
-        Self { backbone: self.backbone.with_drop_path(drop_path), ..self.clone() }
+        Self { drop_path: Some(drop_path), ..self.clone() }
     }
 
     /// The preprocessing of its images.
@@ -248,7 +259,7 @@ impl Encoder {
             })?;
             let [features, dimension] = begun.sizes();
             let layer = weights.head(name, &self.backbone, features, dimension, begun.has_layer_norm())?;
-            let (weight, bias) = weights.linear(&layer)?;
+            let (weight, bias) = weights.linear(self.backbone.entry(), &layer)?;
             self.head = Some(begun.with_linear(weight, bias));
             let used = std::iter::once(&layer.name).chain(&layer.layer_norm);
             let used: Vec<String> =
@@ -301,11 +312,15 @@ impl Encoder {
     }
 
     fn outputs_of(&self, backbone: &Backbone, images: Tensor<4>) -> Result<Outputs> {
+        let outputs = |images| match &self.drop_path {
+            Some(drop_path) => backbone.outputs_dropping(images, drop_path),
+            None => backbone.outputs(images),
+        };
         if self.precision == Precision::Single {
-            return backbone.outputs(images);
+            return outputs(images);
         }
         let outer = images.dtype();
-        let Outputs { maps, class_token } = backbone.outputs(images.cast(DType::F16))?;
+        let Outputs { maps, class_token } = outputs(images.cast(DType::F16))?;
         Ok(Outputs { maps: maps.cast(outer), class_token: class_token.map(|token| token.cast(outer)) })
     }
 

@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::drop_path::{Branches, Factors};
 use super::layers::Initial;
 use super::pooling::{Outputs, Pooling};
 use super::published::PublishedWeights;
@@ -93,9 +94,32 @@ macro_rules! backbones {
             /// None of akin's own backbones; a foreign one without an engine, or whose engine fails.
             pub fn outputs(&self, images: Tensor<4>) -> Result<Outputs> {
                 Ok(match self {
-                    $(Self::$variant(network) => network.forward(images),)+
+                    $(Self::$variant(network) => network.outputs(images, None),)+
                     Self::Foreign(network) => network.forward(images)?,
                 })
+            }
+
+            /// As [`Self::outputs`], without the branches that a step leaves out.
+            ///
+            /// # Errors
+            ///
+            /// As [`Self::outputs`].
+            pub fn outputs_dropping(&self, images: Tensor<4>, drop_path: &DropPath) -> Result<Outputs> {
+                Ok(match self {
+                    $(Self::$variant(network) => {
+                        let factors = Factors::new(drop_path, &network.depths(), &images);
+                        network.outputs(images, Some(&factors))
+                    })+
+                    Self::Foreign(network) => network.forward(images)?,
+                })
+            }
+
+            /// Whether it has branches that a step can leave out.
+            pub fn has_branches(&self) -> bool {
+                match self {
+                    $(Self::$variant(network) => !network.depths().is_empty(),)+
+                    Self::Foreign(_) => false,
+                }
             }
 
             /// The multiplications of one image of side × side pixels: those of convolutions, linear layers and
@@ -137,6 +161,18 @@ macro_rules! backbones {
     };
 }
 
+/// Networks without branches that can be left out.
+macro_rules! without_branches {
+    ($($network:ty),+) => {
+        $(impl Branches for $network {
+            fn outputs(&self, images: Tensor<4>, _: Option<&Factors>) -> Outputs {
+                self.forward(images)
+            }
+        })+
+    };
+}
+without_branches!(SmallResnet, Squeezenet, MobilenetV1, Resnet, BnInception);
+
 backbones! {
     SmallResnet: SmallResnetConfig => SmallResnet,
     Squeezenet: SqueezenetConfig => Squeezenet,
@@ -146,10 +182,26 @@ backbones! {
     Resnet50: Resnet50Config => Resnet,
     BnInception: BnInceptionConfig => BnInception,
     VitS16: VitS16Config => VisionTransformer,
+    VitB16: VitB16Config => VisionTransformer,
+    VitL16: VitL16Config => VisionTransformer,
     DeitS16: DeitS16Config => VisionTransformer,
     DeitS16Distilled: DeitS16DistilledConfig => VisionTransformer,
     DinoS16: DinoS16Config => VisionTransformer,
     Dinov2S14: Dinov2S14Config => VisionTransformer,
+    Dinov2B14: Dinov2B14Config => VisionTransformer,
+    Dinov2L14: Dinov2L14Config => VisionTransformer,
+    Dinov2B14Reg4: Dinov2B14Reg4Config => VisionTransformer,
+    Dinov2L14Reg4: Dinov2L14Reg4Config => VisionTransformer,
+    ClipB16: ClipB16Config => VisionTransformer,
+    OpenClipB16: OpenClipB16Config => VisionTransformer,
+    Bioclip2: Bioclip2Config => VisionTransformer,
+    Siglip2B16: Siglip2B16Config => VisionTransformer,
+    Dinov3S16: Dinov3S16Config => VisionTransformer,
+    Dinov3S16Plus: Dinov3S16PlusConfig => VisionTransformer,
+    Dinov3B16: Dinov3B16Config => VisionTransformer,
+    Dinov3L16: Dinov3L16Config => VisionTransformer,
+    ConvnextT: ConvnextTConfig => Convnext,
+    ConvnextB: ConvnextBConfig => Convnext,
 }
 
 impl BackboneConfig {
@@ -164,7 +216,7 @@ impl BackboneConfig {
         })
     }
 
-    /// The pooling that the backbone was trained with: its class token if it has one, else the mean over positions.
+    /// The pooling that the backbone was trained with: its own if it has one, else the mean over positions.
     pub fn pooling(&self) -> Pooling {
         if self.has_class_token() { Pooling::ClassToken } else { Pooling::Average }
     }
@@ -173,7 +225,7 @@ impl BackboneConfig {
     pub fn has_class_token(&self) -> bool {
         match self {
             Self::Onnx(settings) => settings.has_class_token(),
-            _ => self.entry().patch.is_some(),
+            _ => self.entry().pools,
         }
     }
 

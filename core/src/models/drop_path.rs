@@ -1,21 +1,22 @@
-//! Drop path, or stochastic depth (Huang et al., *Deep networks with stochastic depth*, 2016): in training, a block's
-//! branch is left out for a picture with some probability, and otherwise divided by the probability that it stays.
+//! Stochastic depth, or drop path (Huang et al., *Deep networks with stochastic depth*, 2016): in training, each picture
+//! leaves out some of the branches that a network adds to its tokens, and the others count for more.
 //!
-//! The probability grows evenly from 0 in the first block to the rate in the last one, as in timm. What is drawn for a
-//! picture depends on the seed, the step and its place in the batch alone, so that chunks, workers and a resumed run draw
-//! the same.
+//! The rate grows from 0 at the first branch to its full value at the last, as in timm. Which branches are left out is a
+//! function of the seed, the step and the number of the picture in its batch, so that a resumed run, and one that
+//! computes a batch in parts, leaves out the same.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
+use rand::RngExt;
 
-use super::{Backbone, VisionTransformer};
-use crate::random::{stream, uniform};
+use super::pooling::Outputs;
+use crate::random::stream;
 
-/// The draws of drop path for the pictures of a step.
-#[derive(Clone, Debug, PartialEq)]
+/// What a step leaves out.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropPath {
-    /// The probability that a branch of the last block is left out, at least 0 and below 1.
+    /// The probability of leaving out a branch of the last block, at least 0 and below 1.
     pub rate: f64,
-    /// The seed of the training.
+    /// The seed of the run.
     pub seed: u64,
     /// The step.
     pub step: u64,
@@ -24,65 +25,81 @@ pub struct DropPath {
 }
 
 impl DropPath {
-    /// The factors of the two branches of each block for B pictures, [2 · blocks, B, 1, 1].
-    pub(super) fn factors(&self, blocks: usize, pictures: usize, numbers: (&Device, DType)) -> Tensor<4> {
-        let mut factors = vec![0.0_f32; 2 * blocks * pictures];
-        for picture in 0..pictures {
-            let mut rng = stream(self.seed, "drop path", &[self.step, (self.first + picture) as u64]);
-            for (branch, draw) in uniform(&mut rng, 2 * blocks, 0.0, 1.0).into_iter().enumerate() {
-                let rate = self.rate * (branch / 2) as f64 / (blocks - 1).max(1) as f64;
-                if f64::from(draw) >= rate {
-                    factors[branch * pictures + picture] = (1.0 / (1.0 - rate)) as f32;
+    /// The factor of each branch for the pictures that pass, branch by branch. `depths` says how deep each branch is,
+    /// from 0 to 1.
+    fn factors(&self, depths: &[f64], pictures: usize) -> Vec<f32> {
+        let mut factors = vec![0.0; depths.len() * pictures];
+        for i in 0..pictures {
+            let mut rng = stream(self.seed, "drop path", &[self.step, (self.first + i) as u64]);
+            for (branch, depth) in depths.iter().enumerate() {
+                let keep = 1.0 - self.rate * depth;
+                if rng.random::<f64>() < keep {
+                    factors[branch * pictures + i] = (1.0 / keep) as f32;
                 }
             }
         }
-        Tensor::from_data(TensorData::new(factors, [2 * blocks, pictures, 1, 1]), numbers)
+        factors
     }
 }
 
-impl Backbone {
-    /// A copy for one pass of training, whose blocks drop branches. A network without drop path stays as it is.
-    pub fn with_drop_path(&self, drop_path: DropPath) -> Self {
-        let mut copy = self.clone();
-        if let Some(network) = copy.network_mut().downcast_mut::<VisionTransformer>() {
-            network.set_drop_path(drop_path);
-        }
-        copy
+/// The factors of the branches of a pass, [branches, B].
+pub(super) struct Factors(Tensor<2>);
+
+impl Factors {
+    pub(super) fn new(path: &DropPath, depths: &[f64], images: &Tensor<4>) -> Self {
+        let [pictures, _, _, _] = images.dims();
+        let data = TensorData::new(path.factors(depths, pictures), [depths.len(), pictures]);
+        Self(Tensor::from_data(data, (&images.device(), images.dtype())))
     }
+
+    /// A branch's numbers [B, T, F], each picture's times its factor.
+    pub(super) fn apply(factors: Option<&Self>, branch: usize, x: Tensor<3>) -> Tensor<3> {
+        let Some(Self(factors)) = factors else { return x };
+        let [batch, _, _] = x.dims();
+        x * factors.clone().narrow(0, branch, 1).reshape([batch, 1, 1])
+    }
+}
+
+/// A network that can leave out branches.
+pub(super) trait Branches {
+    /// How deep each branch is, from 0 to 1; empty for a network without branches that can be left out.
+    fn depths(&self) -> Vec<f64> {
+        Vec::new()
+    }
+
+    /// Normalised images [B, 3, H, W] → features, with the branches times their factors.
+    fn outputs(&self, images: Tensor<4>, factors: Option<&Factors>) -> Outputs;
+}
+
+/// How deep each of `count` blocks is, from 0 to 1.
+pub(super) fn depths(count: usize) -> impl Iterator<Item = f64> {
+    (0..count).map(move |i| i as f64 / (count.max(2) - 1) as f64)
 }
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::Device;
+
     use super::*;
     use crate::models::BackboneConfig;
 
-    const DROP: DropPath = DropPath { rate: 0.4, seed: 3, step: 7, first: 0 };
-
-    fn factors(drop_path: &DropPath, blocks: usize, pictures: usize) -> Vec<f32> {
-        let factors = drop_path.factors(blocks, pictures, (&Device::flex(), DType::F32));
-        factors.into_data().try_to_vec().unwrap()
-    }
-
     #[test]
-    fn branches_are_left_out_as_often_as_their_depth_says_and_have_mean_1() {
-        let (blocks, pictures) = (5, 4000);
-        for (branch, row) in factors(&DROP, blocks, pictures).chunks_exact(pictures).enumerate() {
-            let rate = 0.1 * (branch / 2) as f64;
-            let dropped = row.iter().filter(|&&factor| factor == 0.0).count() as f64 / pictures as f64;
-            assert!((dropped - rate).abs() < 0.03, "branch {branch}: {dropped} instead of {rate}");
-            let mean = row.iter().sum::<f32>() / pictures as f32;
-            assert!((mean - 1.0).abs() < 0.05, "branch {branch}: {mean}");
+    fn a_part_of_a_batch_leaves_out_what_the_whole_batch_does_and_the_mean_is_one() {
+        let path = DropPath { rate: 0.5, seed: 7, step: 3, first: 0 };
+        let depths: Vec<f64> = depths(5).collect();
+        let whole = path.factors(&depths, 2000);
+        let part = DropPath { first: 700, ..path }.factors(&depths, 3);
+        for (branch, part) in part.chunks_exact(3).enumerate() {
+            assert_eq!(part, &whole[2000 * branch + 700..][..3]);
         }
-    }
-
-    #[test]
-    fn a_part_of_a_batch_has_the_draws_of_the_whole() {
-        let whole = factors(&DROP, 3, 6);
-        let part = factors(&DropPath { first: 4, ..DROP }, 3, 2);
-        for branch in 0..6 {
-            assert_eq!(whole[branch * 6 + 4..branch * 6 + 6], part[branch * 2..branch * 2 + 2]);
+        for (factors, depth) in whole.chunks_exact(2000).zip(depths) {
+            let kept = factors.iter().filter(|&&factor| factor > 0.0).count() as f64 / 2000.0;
+            let mean = factors.iter().sum::<f32>() / 2000.0;
+            assert!((kept - (1.0 - 0.5 * depth)).abs() < 0.04, "{kept} at {depth}");
+            assert!((mean - 1.0).abs() < 0.08, "{mean} at {depth}");
         }
-        assert_ne!(whole, factors(&DropPath { step: 8, ..DROP }, 3, 6));
+        let other = DropPath { step: 4, ..path };
+        assert_ne!(other.factors(&[1.0], 64), path.factors(&[1.0], 64));
     }
 
     #[test]
@@ -92,17 +109,18 @@ mod tests {
         let backbone = backbone.unwrap();
         let values: Vec<f32> = (0..3 * 3 * 32 * 32).map(|i| (i as f32 * 0.7).sin()).collect();
         let images = Tensor::<4>::from_data(TensorData::new(values, [3, 3, 32, 32]), &device);
-        let token = |backbone: &Backbone, images: Tensor<4>| -> Vec<f32> {
-            backbone.outputs(images).unwrap().class_token.unwrap().into_data().try_to_vec().unwrap()
+        let token = |path: &DropPath, images: Tensor<4>| -> Vec<f32> {
+            let outputs = backbone.outputs_dropping(images, path).unwrap();
+            outputs.class_token.unwrap().into_data().try_to_vec().unwrap()
         };
-        let plain = token(&backbone, images.clone());
+        let plain = backbone.outputs(images.clone()).unwrap().class_token.unwrap();
+        let plain: Vec<f32> = plain.into_data().try_to_vec().unwrap();
         let close = |x: &[f32], y: &[f32]| x.iter().zip(y).all(|(x, y)| (x - y).abs() < 1e-4);
-        let none = DropPath { rate: 0.0, ..DROP };
-        assert!(close(&token(&backbone.with_drop_path(none), images.clone()), &plain));
-        let dropped = token(&backbone.with_drop_path(DROP), images.clone());
+        let path = DropPath { rate: 0.4, seed: 3, step: 7, first: 0 };
+        assert!(close(&token(&DropPath { rate: 0.0, ..path }, images.clone()), &plain));
+        let dropped = token(&path, images.clone());
         assert!(!close(&dropped, &plain));
-        let last = DropPath { first: 2, ..DROP };
-        let alone = token(&backbone.with_drop_path(last), images.narrow(0, 2, 1));
+        let alone = token(&DropPath { first: 2, ..path }, images.narrow(0, 2, 1));
         assert!(close(&alone, &dropped[2 * 384..]));
     }
 }

@@ -87,7 +87,7 @@ impl LoraConfig {
 }
 
 /// The adapters of a block.
-#[derive(Module, Debug)]
+#[derive(Module, Debug, Default)]
 pub(super) struct Adapters {
     pub(super) qkv: Option<Adapter>,
     pub(super) proj: Option<Adapter>,
@@ -105,6 +105,14 @@ pub(super) struct Adapter {
     /// α/r.
     #[module(skip)]
     factor: f64,
+}
+
+/// What a layer computes, with its adapter if it has one.
+pub(super) fn map(layer: &Linear, adapter: &Option<Adapter>, x: Tensor<3>) -> Tensor<3> {
+    match adapter {
+        Some(adapter) => linear(layer, x.clone()) + adapter.forward(x),
+        None => linear(layer, x),
+    }
 }
 
 impl Adapter {

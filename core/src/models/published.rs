@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use burn::module::Module;
 use burn::tensor::Device;
@@ -29,6 +30,8 @@ const LISTED: usize = 3;
 #[derive(Clone, Debug)]
 pub struct PublishedWeights {
     file: WeightFile,
+    /// The file with the names of timm in place of those of open_clip, of Hugging Face and of others.
+    timm: OnceLock<WeightFile>,
 }
 
 /// A linear layer of a file that maps the features of a backbone to d numbers.
@@ -51,12 +54,22 @@ impl PublishedWeights {
     ///
     /// As [`WeightFile::parse`].
     pub fn parse(bytes: Vec<u8>) -> Result<Self> {
-        Ok(Self { file: WeightFile::parse(bytes)? })
+        Ok(Self { file: WeightFile::parse(bytes)?, timm: OnceLock::new() })
     }
 
     /// The number of tensors of the file.
     pub fn count(&self) -> usize {
         self.file.tensors().len()
+    }
+
+    /// The file as a backbone names its weights.
+    fn file(&self, entry: &BackboneEntry) -> &WeightFile {
+        match entry.weights {
+            Some("timm") => {
+                self.timm.get_or_init(|| self.file.clone().without_common_prefix().with_timm_names())
+            }
+            _ => &self.file,
+        }
     }
 
     /// The backbones whose weights all stand in the file, each with its shape. Of those the ones with the most weights:
@@ -66,8 +79,9 @@ impl PublishedWeights {
         for entry in BACKBONES.iter().filter(|entry| entry.weights.is_some()) {
             let config = BackboneConfig::named(entry.name).expect("each entry has its variant's name");
             let weights = config.absent(device).expect("the defaults are in range").list_weights();
-            let prefix = self.prefix(&weights);
-            if weights.iter().all(|weight| self.has(&prefix, weight)) {
+            let file = self.file(entry);
+            let prefix = prefix(file, &weights);
+            if weights.iter().all(|weight| has(file, &prefix, weight)) {
                 found.push((weights.len(), entry));
             }
         }
@@ -87,13 +101,13 @@ impl PublishedWeights {
         if entry.weights.is_none() {
             return Err(without_weights(entry));
         }
-        let weights = backbone.list_weights();
-        let prefix = self.prefix(&weights);
+        let (file, weights) = (self.file(entry), backbone.list_weights());
+        let prefix = prefix(file, &weights);
         let Replaced { network, used, missing, wrong, infinite } =
-            backbone.clone().replace_weights(&self.file, &prefix);
+            backbone.clone().replace_weights(file, &prefix);
         let own: BTreeSet<&str> = weights.iter().map(|weight| first_part(&weight.name)).collect();
         let (unknown, unused): (Vec<&str>, Vec<&str>) =
-            self.unused(&used).partition(|name| match name.strip_prefix(prefix.as_str()) {
+            unused(file, &used).partition(|name| match name.strip_prefix(prefix.as_str()) {
                 Some(name) => {
                     let first = first_part(name);
                     let stands_behind =
@@ -124,7 +138,7 @@ impl PublishedWeights {
         }
         let is_published = |name: &str| {
             is_classifier(entry, name.strip_prefix(prefix.as_str()).unwrap_or(name))
-                && self.file.tensors()[name].shape.first().is_some_and(|count| CLASSES.contains(count))
+                && file.tensors()[name].shape.first().is_some_and(|count| CLASSES.contains(count))
         };
         let unused = unused.into_iter().filter(|name| !is_published(name)).map(str::to_owned).collect();
         *backbone = network;
@@ -133,14 +147,13 @@ impl PublishedWeights {
 
     /// The linear layers behind a backbone: those that take its F features.
     pub fn heads(&self, backbone: &Backbone, features: usize) -> Vec<LinearLayer> {
-        let weights = backbone.list_weights();
-        let prefix = self.prefix(&weights);
+        let (file, weights) = (self.file(backbone.entry()), backbone.list_weights());
+        let prefix = prefix(file, &weights);
         let used: BTreeSet<String> =
             weights.iter().map(|weight| format!("{prefix}{}", weight.name)).collect();
-        let shape = |name: &str| self.file.tensors().get(name).map(|tensor| tensor.shape.as_slice());
+        let shape = |name: &str| file.tensors().get(name).map(|tensor| tensor.shape.as_slice());
         let layer_of = |name: &'_ str| name.strip_suffix(".weight").map(str::to_owned);
-        let norms: Vec<String> = self
-            .unused(&used)
+        let norms: Vec<String> = unused(file, &used)
             .filter_map(layer_of)
             .filter(|layer| {
                 let is_vector = |part: &str| shape(&format!("{layer}.{part}")) == Some(&[features]);
@@ -148,7 +161,7 @@ impl PublishedWeights {
             })
             .collect();
         let parent = |layer: &str| layer.rsplit_once('.').map_or("", |(parent, _)| parent).to_owned();
-        self.unused(&used)
+        unused(file, &used)
             .filter_map(layer_of)
             .filter_map(|name| match shape(&format!("{name}.weight")) {
                 Some(&[dimension, inputs]) if inputs == features => Some(LinearLayer {
@@ -209,10 +222,11 @@ impl PublishedWeights {
     /// # Errors
     ///
     /// [`Kind::Weights`] for numbers that are not floats or not finite.
-    pub(crate) fn linear(&self, layer: &LinearLayer) -> Result<(Vec<f32>, Vec<f32>)> {
-        let values = |name: String| match self.file.tensors().get(&name) {
+    pub(crate) fn linear(&self, entry: &BackboneEntry, layer: &LinearLayer) -> Result<(Vec<f32>, Vec<f32>)> {
+        let file = self.file(entry);
+        let values = |name: String| match file.tensors().get(&name) {
             None => Ok(None),
-            Some(tensor) => match self.file.values(tensor) {
+            Some(tensor) => match file.values(tensor) {
                 Some(values) if values.iter().all(|value| value.is_finite()) => Ok(Some(values)),
                 _ => Err(infinite_weights(&name)),
             },
@@ -230,35 +244,35 @@ impl PublishedWeights {
         }
         Ok((weight, bias))
     }
+}
 
-    /// The names of the tensors beside those that are used, without the counters of batch normalisation.
-    fn unused<'a>(&'a self, used: &'a BTreeSet<String>) -> impl Iterator<Item = &'a str> {
-        let names = self.file.tensors().keys().map(String::as_str);
-        names.filter(|name| !used.contains(*name) && !name.ends_with("num_batches_tracked"))
-    }
+/// The names of the tensors beside those that are used, without the counters of batch normalisation.
+fn unused<'a>(file: &'a WeightFile, used: &'a BTreeSet<String>) -> impl Iterator<Item = &'a str> {
+    let names = file.tensors().keys().map(String::as_str);
+    names.filter(|name| !used.contains(*name) && !name.ends_with("num_batches_tracked"))
+}
 
-    /// The prefix with which the names of the most weights stand in the file; of several the shortest.
-    fn prefix(&self, weights: &[Weight]) -> String {
-        let mut counts = BTreeMap::<&str, usize>::new();
-        for weight in weights {
-            for name in self.file.tensors().keys() {
-                match name.strip_suffix(&weight.name) {
-                    Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => {
-                        *counts.entry(prefix).or_default() += 1;
-                    }
-                    _ => {}
+/// The prefix with which the names of the most weights stand in a file; of several the shortest.
+fn prefix(file: &WeightFile, weights: &[Weight]) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for weight in weights {
+        for name in file.tensors().keys() {
+            match name.strip_suffix(&weight.name) {
+                Some(prefix) if prefix.is_empty() || prefix.ends_with('.') => {
+                    *counts.entry(prefix).or_default() += 1;
                 }
+                _ => {}
             }
         }
-        let best = counts.into_iter().max_by_key(|&(prefix, count)| (count, Reverse(prefix.len())));
-        best.map(|(prefix, _)| prefix.to_owned()).unwrap_or_default()
     }
+    let best = counts.into_iter().max_by_key(|&(prefix, count)| (count, Reverse(prefix.len())));
+    best.map(|(prefix, _)| prefix.to_owned()).unwrap_or_default()
+}
 
-    /// Whether the file has a weight with its shape.
-    fn has(&self, prefix: &str, weight: &Weight) -> bool {
-        let name = format!("{prefix}{}", weight.name);
-        self.file.tensors().get(&name).is_some_and(|tensor| fits(tensor, &name, &weight.shape))
-    }
+/// Whether a file has a weight with its shape.
+fn has(file: &WeightFile, prefix: &str, weight: &Weight) -> bool {
+    let name = format!("{prefix}{}", weight.name);
+    file.tensors().get(&name).is_some_and(|tensor| fits(tensor, &name, &weight.shape))
 }
 
 fn first_part(name: &str) -> &str {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 
-use super::vision_transformer::resampling;
+use super::vision_transformer::antialiased;
 use super::weight_file::{StoredTensor, WeightFile};
 
 /// A weight of a network, with the name and the shape that it has in files.
@@ -179,7 +179,7 @@ impl Grids {
     fn resample(&self, values: &[f32]) -> Vec<f32> {
         let &Self { prefix, from, to, features } = self;
         let (first, grid) = values.split_at(prefix * features);
-        let matrix = resampling(from, to);
+        let matrix = antialiased(from, to);
         // The sum of some rows of `length` values, each with its weight.
         let mix = |rows: &[f32], weights: &[f32], length: usize| {
             let mut sum = vec![0.0; length];

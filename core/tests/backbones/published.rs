@@ -113,6 +113,35 @@ fn features_and_gradients_of_vision_transformers_are_those_of_timm() {
     check_all(&["vit_s16", "deit_s16", "deit_s16_distilled", "dino_s16", "dinov2_s14"]);
 }
 
+/// Backbones that are too large for this file: `core/src/models` checks smaller networks of the same form.
+const LARGE: &[&str] = &[
+    "vit_b16",
+    "vit_l16",
+    "dinov2_b14",
+    "dinov2_l14",
+    "dinov2_b14_reg4",
+    "dinov2_l14_reg4",
+    "clip_b16",
+    "open_clip_b16",
+    "bioclip2",
+    "siglip2_b16",
+    "dinov3_s16",
+    "dinov3_s16_plus",
+    "dinov3_b16",
+    "dinov3_l16",
+    "convnext_t",
+    "convnext_b",
+];
+
+#[test]
+fn large_backbones_have_the_published_numbers_of_weights() {
+    let counts: serde_json::Value = serde_json::from_str(include_str!("large.json")).unwrap();
+    for name in LARGE {
+        let backbone = BackboneConfig::named(name).unwrap().absent(&Device::flex()).unwrap();
+        assert_eq!(Some(backbone.parameters()), counts[name].as_u64(), "{name}");
+    }
+}
+
 #[test]
 fn every_backbone_with_published_weights_has_its_test() {
     let tests = include_str!("published.rs");
@@ -166,7 +195,7 @@ fn statistics(backbone: &Backbone) -> Vec<Vec<f32>> {
 #[test]
 fn parameters_and_multiply_adds_are_those_of_the_published_implementations() {
     let device = Device::flex();
-    for name in names() {
+    for name in names().filter(|name| !LARGE.contains(name)) {
         let fixture = Fixture::read(name);
         let backbone = BackboneConfig::named(name).unwrap().absent(&device).unwrap();
         assert_eq!(backbone.parameters(), fixture.parameters, "{name}");

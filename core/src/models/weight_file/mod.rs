@@ -5,6 +5,7 @@
 
 mod pth;
 mod safetensors;
+mod transformer_names;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -130,6 +131,19 @@ impl WeightFile {
             Err(Flaw { what, advice }) => {
                 Err(Error::new(Kind::Weights, format!("the weights cannot be read: {what}"), advice))
             }
+        }
+    }
+
+    /// This file without the parts that all names begin with, such as `model.`.
+    pub fn without_common_prefix(mut self) -> Self {
+        loop {
+            let first = self.tensors.keys().next().and_then(|name| name.split_once('.'));
+            let Some(prefix) = first.map(|(part, _)| format!("{part}.")) else { return self };
+            if self.tensors.len() < 2 || !self.tensors.keys().all(|name| name.starts_with(&prefix)) {
+                return self;
+            }
+            let tensors = std::mem::take(&mut self.tensors).into_iter();
+            self.tensors = tensors.map(|(name, tensor)| (name[prefix.len()..].to_owned(), tensor)).collect();
         }
     }
 
