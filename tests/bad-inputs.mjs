@@ -425,7 +425,10 @@ for (const model of [
 ]) {
   add(`the model with ${model}`, [...GOOD.train, '--set', `model.${model}`]);
 }
-for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
+for (const model of [
+  'batch_norm=thawed', 'preprocessing.crop=40', 'lora=8', 'lora={rank=0}', 'lora={rank=-1}', 'lora={rank=8,alpha=nan}', 'lora={rank=8,layers=[]}',
+  "lora={rank=8,layers=['head']}",
+]) {
   add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);
 }
 
