@@ -463,7 +463,10 @@ for (const backbone of ["{kind='onnx'}", "{kind='onnx',path='nowhere.onnx'}", "{
   "{kind='onnx',path='good.onnx',prefix_tokens=1}", "{kind='onnx',path='good.onnx',output='x'}", "{kind='onnx',path='good.onnx',features=3,sha256='x'}"]) {
   add(`the backbone ${backbone}`, [...GOOD.train, '--set', 'model.freeze_backbone=true', '--set', `model.backbone=${backbone}`], () => write('good.onnx', vector));
 }
-for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
+for (const model of [
+  'batch_norm=thawed', 'preprocessing.crop=40', 'lora=8', 'lora={rank=0}', 'lora={rank=-1}', 'lora={rank=8,alpha=nan}', 'lora={rank=8,layers=[]}',
+  "lora={rank=8,layers=['head']}",
+]) {
   add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);
 }
 

@@ -1,5 +1,8 @@
 //! `akin list`: the names of backbones, losses, miners, metrics, recipes and sources, and the settings of each.
 
+use std::env;
+use std::process::Command;
+
 use akin_base::problem::{did_you_mean, problem};
 use akin_base::progress::Progress;
 use akin_base::quantities::{count, rounded, rounded_bytes};
@@ -56,6 +59,9 @@ pub struct ListBackbonesArgs {
     /// are measured and multiplied up, which takes some seconds for each backbone.
     #[arg(long)]
     pub costs: bool,
+    /// Print the cost of a step of this backbone as JSON.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub cost_of: Option<String>,
     #[command(flatten)]
     pub list: ListArgs,
 }
@@ -119,6 +125,10 @@ struct List {
 /// Prints a list, the settings of one loss or miner, one recipe, or BibTeX.
 pub fn run(command: ListCommand) -> Result<()> {
     let text = match command {
+        ListCommand::Backbones(ListBackbonesArgs { cost_of: Some(name), .. }) => {
+            let config = BackboneConfig::named(&name)?;
+            serde_json::to_string(&step_cost(&config, STEP, &device::open(DeviceName::Auto)?)?)?
+        }
         ListCommand::Backbones(args) => backbones(args.costs)?.print(&args.list)?,
         ListCommand::Losses(ListLossesArgs { show: Some(name), list }) => loss(&name, &list)?,
         ListCommand::Losses(args) if args.list.json => {
@@ -249,6 +259,19 @@ fn cited(sources: &[&str]) -> String {
     if sources.is_empty() { String::new() } else { format!(" [{}]", sources.join(", ")) }
 }
 
+/// The cost of a step of a backbone, measured by another process: this one keeps memory of what it measured before.
+fn cost_in_a_new_process(name: &str) -> Result<StepCost> {
+    let arguments = ["list", "backbones", "--cost-of", name];
+    let output =
+        Command::new(env::current_exe()?).args(arguments).stderr(terminal::stderr_of_child()).output()?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        problem(
+            format!("the process that measured {name} ended without a result"),
+            "there may be too little memory; `akin list backbones` without --costs needs none",
+        )
+    })
+}
+
 /// The images of the step whose cost is listed.
 const STEP: u64 = 64;
 
@@ -268,7 +291,7 @@ fn backbones(costs: bool) -> Result<List> {
         ];
         if costs {
             Progress::default().say("Measuring", entry.title);
-            let StepCost { memory, seconds } = step_cost(&config, STEP, &device)?;
+            let StepCost { memory, seconds } = cost_in_a_new_process(entry.name)?;
             row.push(memory.map_or("unknown".into(), rounded_bytes));
             row.push(seconds.map_or("too little memory".into(), |seconds| format!("{seconds:.1} s")));
         }

@@ -6,7 +6,7 @@ use akin_base::problem::problem;
 use akin_core::digest::sha256;
 use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
-use akin_core::models::{BackboneConfig, HeadConfig, OnnxConfig, Pooling};
+use akin_core::models::{BackboneConfig, HeadConfig, LoraConfig, OnnxConfig, Pooling};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub struct ModelConfig {
     /// suits a ViT-B, 0.2 to 0.4 a ViT-L. Default 0.
     #[serde(default)]
     pub drop_path: f64,
+    /// Low-rank adapters (LoRA) of a vision transformer, for example `{ rank = 8 }`: only they and the head are trained, which
+    /// saves memory, and they are merged into the weights that are saved. Default: none.
+    pub lora: Option<LoraConfig>,
     /// How the features of all positions of an image become one vector. Default: `class_token` for a vision transformer,
     /// else `average`.
     pub pooling: Option<Pooling>,
@@ -162,6 +165,16 @@ impl ModelConfig {
                 "give a number of at least 0 and below 1, such as 0.1",
             )
         })?;
+        if let Some(lora) = &self.lora {
+            lora.validate()?;
+            let entry = self.backbone.entry();
+            ensure(entry.patch.is_some(), || {
+                (
+                    format!("model.lora is set, but {} is no vision transformer", entry.name),
+                    "remove model.lora, or choose a vision transformer as the backbone",
+                )
+            })?;
+        }
         ensure(!self.freeze_backbone || self.head.is_some(), || {
             (
                 "model.freeze_backbone is set and there is no head, so there is nothing to train".into(),

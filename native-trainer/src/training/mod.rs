@@ -347,7 +347,12 @@ pub fn outline_encoder(config: &Config, device: &Device) -> Result<Encoder> {
 
 fn with_weights(config: &Config, mut encoder: Encoder) -> Result<(Encoder, Vec<String>)> {
     let unused = load_weights(&mut encoder, &config.model)?.map(|loaded| loaded.unused);
-    Ok((encoder.freeze(config.model.frozen()), unused.unwrap_or_default()))
+    let encoder = encoder.freeze(config.model.frozen());
+    let encoder = match &config.model.lora {
+        Some(lora) if !config.model.freeze_backbone => encoder.adapt(lora, config.run.seed)?,
+        _ => encoder,
+    };
+    Ok((encoder, unused.unwrap_or_default()))
 }
 
 impl<'a> Training<'a> {
@@ -747,7 +752,7 @@ impl<'a> Training<'a> {
     /// Evaluates a training before its last step. Says whether that ends it.
     fn evaluate_on_the_way(&self, state: &mut State, journal: &mut Journal) -> Result<Course> {
         journal.measure_memory();
-        let report = self.evaluate(state.trained.result())?;
+        let report = self.evaluate(&state.trained.result())?;
         self.keep_best(state, &report)?;
         journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
         let Config { run, schedule, .. } = &self.run.config;
@@ -802,7 +807,7 @@ impl<'a> Training<'a> {
         self.run.write_weights(&weights)?;
         let (seconds, waiting) = (journal.seconds(), journal.waiting_seconds());
         journal.measure_memory();
-        let report = self.evaluate(state.trained.result())?;
+        let report = self.evaluate(&state.trained.result())?;
         if self.run.config.run.evaluate_every_epochs > 0 {
             self.keep_best(state, &report)?;
         }

@@ -10,11 +10,13 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
 
 use super::dry_run::activations;
 use crate::config::device::is_cpu;
 
 /// The cost of a step of AdamW, all of whose images pass the network at once.
+#[derive(Serialize, Deserialize)]
 pub struct StepCost {
     /// The memory of weights, gradients, optimiser and activations, in bytes; none where the system does not tell it.
     pub memory: Option<u64>,
@@ -23,7 +25,8 @@ pub struct StepCost {
 }
 
 /// Measures the cost of a step of `images` images, by a step of a few images. Their time and the memory of their
-/// activations are multiplied up to `images`; the rest does not depend on the number of images.
+/// activations are multiplied up to `images`; the rest does not depend on the number of images. The memory is that of a
+/// process that measured nothing before.
 ///
 /// # Errors
 ///
