@@ -128,6 +128,8 @@ const BAD = {
   '--out': ['file/below', 'file', ''],
   '--backbone': ['x', '', 'resnet50'],
   '--head': ['nowhere', ''],
+  // A folder for the hub needs a licence, and no package of PyTorch has the backbone of this run.
+  '--to': ['x', 'hub', 'pytorch', ''],
   '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
   '--onnxruntime': ['nowhere', 'file', ''],
@@ -338,6 +340,7 @@ for (const file of ['config.toml', 'encoder.bpk', 'run.json']) {
   damage('run', file, (at) => ['eval', at]);
   damage('run', file, (at) => ['embed', at, 'data/images', '--out', 'new.npy']);
   damage('run', file, (at) => ['export', at, '--out', 'new']);
+  damage('run', file, (at) => ['export', at, '--to', 'onnx', '--out', 'new']);
   damage('run', file, (at) => ['report', at, '--out', 'new.html']);
 }
 for (const file of ['config.toml', 'encoder.bpk', 'run.json', 'checkpoint.akin']) {
@@ -358,6 +361,9 @@ for (const [name, bytes] of Object.entries({ 'that is empty': '', 'that is no pi
 for (const photos of ['nowhere', 'file', 'run', 'data/labels.csv/x', 'no-photos', 'loose', 'few']) {
   add(`akin init ${photos}`, ['init', photos, '--out', 'new.toml']);
 }
+add('akin export --to of two runs', ['export', 'run', 'run', '--to', 'onnx', '--out', 'new']);
+add('akin export --to onto a folder', ['export', 'run', '--to', 'onnx', '--out', 'data']);
+add('akin export --to with an option of bundles', ['export', 'run', '--to', 'onnx', '--half', '--out', 'new']);
 add('akin init without a folder', ['init']);
 add('akin init with a control character', ['init', 'data', '--out', 'new\u001b.toml']);
 add('akin init with a line end', ['init', 'data', '--out', 'new\n.toml']);

@@ -78,6 +78,10 @@ fn settings(config: &EncoderConfig, package: Package) -> Value {
         Package::Transformer(name, native) | Package::Distilled(name, native) => (name, Some(native)),
     };
     let mut arguments = json!({});
+    if let Some(native) = native {
+        // Otherwise timm interpolates the positions when it loads them.
+        arguments["img_size"] = native.into();
+    }
     if native.is_some_and(|native| native != numbers.crop) {
         arguments["dynamic_img_size"] = true.into();
     }

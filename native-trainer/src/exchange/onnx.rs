@@ -767,7 +767,12 @@ mod tests {
 
     #[test]
     fn every_backbone_computes_the_same_in_an_engine_for_onnx() {
-        for entry in BACKBONES {
+        // Larger ones take too long. The one transformer has all operations of its family.
+        let is_small = |name: &str| {
+            let backbone = BackboneConfig::named(name).unwrap().absent(&Device::flex()).unwrap();
+            backbone.parameters() < 12_000_000 || name == "dinov2_s14"
+        };
+        for entry in BACKBONES.iter().filter(|entry| is_small(entry.name)) {
             let largest = difference(parts(entry.name, json!({ "dimension": 8 }), Json::Null));
             assert!(largest < 1e-5, "{}: {largest}", entry.name);
         }
