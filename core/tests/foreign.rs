@@ -87,5 +87,8 @@ fn without_an_engine_there_are_no_features_but_a_head_embeds_them() {
 
     let unknown = json!({ "kind": "onnx", "path": "m.onnx" });
     let error = config_of(unknown).init(0, &Device::flex()).unwrap_err();
-    assert!(error.message().contains("the number of features of the ONNX file m.onnx is not known"), "{error}");
+    assert!(
+        error.message().contains("the number of features of the ONNX file m.onnx is not known"),
+        "{error}"
+    );
 }
