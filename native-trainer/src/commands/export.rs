@@ -17,6 +17,7 @@ use akin_base::quantities::counted;
 use akin_base::{directory, shell, terminal};
 use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, ItemKinship, Items, label_bytes};
 use akin_core::evaluate::EvaluationConfig;
+use akin_core::models::BackboneEntry;
 use akin_server::bundles::Bundles;
 use akin_server::onnxruntime::OnnxRuntime;
 use akin_server::{page, site};
@@ -78,6 +79,9 @@ pub struct ExportArgs {
     #[arg(long, default_value = "", hide_default_value = true)]
     pub description: String,
     /// The licence of images and weights, such as "CC-BY-4.0".
+    ///
+    /// Where the weights that a run began with have a licence that binds whoever passes them on, as DINOv3's do, it has to
+    /// name that licence.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub licence: String,
     /// Credit and licence text of the data, in Markdown: stored in the bundle and shown under its models.
@@ -117,6 +121,26 @@ pub const TILE: u32 = 96;
 const MODEL_CARD: &str = "README.md";
 /// The file of credit and licence text.
 pub const NOTICE: &str = "NOTICE.md";
+
+/// Refuses a licence that leaves out that of the weights which a run began with, where this licence binds whoever passes
+/// on what was trained from them.
+fn require_licences(runs: &[Run], licence: &str) -> Result<()> {
+    let begun = runs.iter().filter(|run| run.config.model.weights.is_some());
+    begun.map(|run| run.config.model.backbone.entry()).try_for_each(|entry| require_licence(entry, licence))
+}
+
+fn require_licence(entry: &BackboneEntry, licence: &str) -> Result<()> {
+    match entry.licence {
+        Some(required) if !licence.contains(required) => Err(problem(
+            format!(
+                "the weights of {} may be passed on only under the {required}, and `--licence` does not name it",
+                entry.title
+            ),
+            format!("read that licence, and give `--licence \"{required}\"`, with the licence of the images"),
+        )),
+        _ => Ok(()),
+    }
+}
 
 /// What to write into a bundle.
 pub struct Export<'a> {
@@ -210,6 +234,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         }
         None => None,
     };
+    require_licences(&runs, &args.licence)?;
     let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data));
     export(&Export {
         runs: &runs,
@@ -412,4 +437,20 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         levels.iter().map(|level| text(level)).collect::<Vec<_>>().join(", "),
         text(&export.title),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use akin_core::models::BackboneConfig;
+
+    use super::*;
+
+    #[test]
+    fn weights_that_may_be_passed_on_only_under_their_licence_need_its_name() {
+        let entry = |name| BackboneConfig::named(name).unwrap().entry();
+        let error = require_licence(entry("dinov3_b16"), "CC-BY-4.0").unwrap_err().to_string();
+        assert!(error.contains("DINOv3 License"), "{error}");
+        require_licence(entry("dinov3_b16"), "photos CC-BY-4.0, weights DINOv3 License").unwrap();
+        require_licence(entry("dinov2_b14"), "").unwrap();
+    }
 }
