@@ -263,7 +263,7 @@ fn a_file_says_whose_weights_it_has() {
         let weights = PublishedWeights::parse(safetensors(stored)).unwrap();
         weights.backbones(&device).into_iter().map(|entry| entry.name).collect()
     };
-    for name in names() {
+    for name in names().filter(|name| !LARGE.contains(name)) {
         let mut stored = Fixture::read(name).stored();
         stored.iter_mut().for_each(|tensor| tensor.name.insert_str(0, "_orig_mod.encoder."));
         let expected = match name {

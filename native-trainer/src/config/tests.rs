@@ -99,6 +99,10 @@ fn every_backbone_gives_the_features_that_it_promises() {
         let config = BackboneConfig::named(&kind).unwrap();
         let entry = config.entry();
         assert!(entry.side >= entry.smallest_side, "{kind}");
+        // Those of large ones take minutes; core compares small networks of the same form with the published ones.
+        if config.absent(&device).unwrap().parameters() > 30_000_000 {
+            continue;
+        }
         let backbone = config.init(&mut stream(0, "initialisation", &[]), &device).unwrap();
         let side = entry.smallest_side as usize;
         let outputs = backbone.outputs(Tensor::ones([2, 3, side, side], &device)).unwrap();
@@ -369,7 +373,7 @@ fn all_missing_keys_are_named_at_once() {
     let (message, hint) = refusal("[model]\nhead = {}", &[]);
     assert!(
         message.ends_with(&format!(
-            "these settings are missing: `model.head.dimension`, `model.backbone.kind` ({backbones}), \
+            "these settings are missing: `model.head.dimension`, `model.backbone.kind`, \
              `data.kind` ({data_kinds}), `data.path`, `data.levels`, `loss.kind`, `run.steps` or `run.epochs`"
         )),
         "{message}"
