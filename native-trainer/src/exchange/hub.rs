@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::torch::{Package, Recipe};
-use super::{Exchange, Format};
+use super::{Exchange, Files, Format};
 use crate::evaluation::model_card::text;
 use crate::runs::run::Which;
 
@@ -53,7 +53,7 @@ pub fn check(exchange: &Exchange) -> Result<()> {
 /// # Errors
 ///
 /// A report of the run that cannot be read.
-pub fn files(exchange: &Exchange, config: &EncoderConfig, recipe: &Recipe) -> Result<Vec<(String, Vec<u8>)>> {
+pub fn files(exchange: &Exchange, config: &EncoderConfig, recipe: &Recipe) -> Result<Files> {
     let licence = match &exchange.notice {
         Some(notice) => format!("{}\n\n{}\n", exchange.licence, notice.trim()),
         None => format!("{0}\n\nhttps://spdx.org/licenses/{0}.html\n", exchange.licence),

@@ -101,8 +101,11 @@ pub fn export(exchange: &Exchange) -> Result<()> {
     Ok(terminal::print(&out.display().to_string())?)
 }
 
+/// The names and contents of files.
+type Files = Vec<(String, Vec<u8>)>;
+
 /// The files of a format, and the lines of Python that load them.
-fn files(exchange: &Exchange, encoder: &Encoder) -> Result<(Vec<(String, Vec<u8>)>, String)> {
+fn files(exchange: &Exchange, encoder: &Encoder) -> Result<(Files, String)> {
     let config = encoder_config(&exchange.run.config);
     let named = |name: &str, bytes: Vec<u8>| (name.to_owned(), bytes);
     let preprocessing = || hub::json(&hub::preprocessor(encoder.preprocessing(), exchange.format));
