@@ -94,17 +94,18 @@ impl HeadConfig {
 }
 
 impl Head {
-    /// F and d.
-    pub(crate) fn sizes(&self) -> [usize; 2] {
+    /// F, the features that it takes, and d, the dimension of an embedding.
+    pub fn sizes(&self) -> [usize; 2] {
         self.linear.weight.lazy_shape().dims()
     }
 
-    pub(crate) fn has_layer_norm(&self) -> bool {
+    /// Whether the features of each image are first scaled to mean 0 and variance 1.
+    pub fn has_layer_norm(&self) -> bool {
         self.layer_norm
     }
 
-    /// This head with W [d, F], row-major, and b [d] of the same sizes as its own.
-    pub(crate) fn with_linear(self, weight: Vec<f32>, bias: Vec<f32>) -> Self {
+    /// This head with the given W [d, F], row-major, and b [d], of the same sizes as its own.
+    pub fn with_linear(self, weight: Vec<f32>, bias: Vec<f32>) -> Self {
         let [features, dimension] = self.sizes();
         let linear = Linear {
             weight: self.linear.weight.map(|old| {

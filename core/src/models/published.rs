@@ -180,7 +180,7 @@ impl PublishedWeights {
     /// # Errors
     ///
     /// [`Kind::Config`] for a layer that is not there, or of another form.
-    pub(crate) fn head(
+    pub fn head(
         &self,
         name: &str,
         backbone: &Backbone,
@@ -222,7 +222,7 @@ impl PublishedWeights {
     /// # Errors
     ///
     /// [`Kind::Weights`] for numbers that are not floats or not finite.
-    pub(crate) fn linear(&self, entry: &BackboneEntry, layer: &LinearLayer) -> Result<(Vec<f32>, Vec<f32>)> {
+    pub fn linear(&self, entry: &BackboneEntry, layer: &LinearLayer) -> Result<(Vec<f32>, Vec<f32>)> {
         let file = self.file(entry);
         let values = |name: String| match file.tensors().get(&name) {
             None => Ok(None),
