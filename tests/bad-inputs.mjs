@@ -126,7 +126,7 @@ const BAD = {
   '--set': ['nonsense', '=1', 'run.steps=', 'run.nonsense=1', 'nonsense.key=1', 'run.steps=[', 'data.levels=[]'],
   '--promise': ['x', '49', '100', '-1', 'nan', ''],
   '--out': ['file/below', 'file', ''],
-  '--backbone': ['x', '', 'resnet50'],
+  '--backbone': ['x', ''],
   '--head': ['nowhere', ''],
   // A folder for the hub needs a licence, and no package of PyTorch has the backbone of this run.
   '--to': ['x', 'hub', 'pytorch', ''],
@@ -446,7 +446,9 @@ for (const [name, bytes] of Object.entries({
 })) {
   const args = [...GOOD.train, '--set', "model.backbone={kind='resnet50'}", '--set', 'model.preprocessing.crop=32'];
   add(`weights ${name}`, [...args, '--set', "model.weights='bad.pth'"], () => write('bad.pth', bytes));
+  add(`an import of weights ${name}`, ['import', 'bad.pth', '--out', 'new'], () => write('bad.pth', bytes));
 }
+add('an import as another backbone', [...GOOD.import, '--backbone', 'resnet50']);
 for (const model of [
   "backbone={kind='resnet19'}", "backbone={kind='resnet18',width=2}", 'batch_norm=dead', 'freeze_patch_embedding=2',
   'pooling=class_token', 'pooling=median', 'pooling={gem={exponent=0}}', 'pooling={gem={exponent=nan}}', 'pooling={gem={p=3}}',

@@ -1119,7 +1119,7 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
     ])
     .expect_code(0);
     let small = at.json("small/bundle.json");
-    assert_eq!(small["requires"], serde_json::json!(["f16"]));
+    assert_eq!(small["requires"], serde_json::json!(["f16", "parity"]));
     assert_eq!(small["encoders"][0]["element_type"], "f16");
     let embeddings = |bundle: &str, json: &serde_json::Value| {
         at.bytes(&format!("{bundle}/{}", json["encoders"][0]["gallery_embeddings"].as_str().unwrap())).len()
