@@ -57,6 +57,24 @@ write('e-labels.csv', ['path,order,family,species', ...labels].join('\n') + '\n'
 
 fs.copyFileSync(path.join(folder, labels[0].split(',')[0]), path.join(folder, 'picture.png'));
 
+/** Weights of SqueezeNet, all zero, with a layer that can be the head, as a file of safetensors. */
+function zeroWeights() {
+  const { weights } = JSON.parse(fs.readFileSync(new URL('../core/tests/backbones/squeezenet.json', import.meta.url)));
+  const tensors = {};
+  let end = 0;
+  for (const [name, shape] of Object.entries({ ...weights, 'head.weight': [8, 512] })) {
+    const start = end;
+    end += 4 * shape.reduce((count, size) => count * size, 1);
+    tensors[name] = { dtype: 'F32', shape, data_offsets: [start, end] };
+  }
+  const text = JSON.stringify(tensors);
+  const length = Buffer.alloc(8);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([length, Buffer.from(text), Buffer.alloc(end)]);
+}
+
+write('weights.safetensors', zeroWeights());
+
 const FILES = ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'order,family,species'];
 const GALLERY = [...FILES, '--gallery', 'e.npy', '--gallery-labels', 'e-labels.csv', '--path-column', 'path'];
 const GOOD = {
@@ -70,6 +88,7 @@ const GOOD = {
   completions: ['completions', 'bash'],
   man: ['man', 'new'],
   train: ['train', 'tiny.toml', '--out', 'new'],
+  import: ['import', 'weights.safetensors', '--out', 'new'],
   resume: ['resume', 'nowhere'],
   compare: ['compare', 'tiny.toml', '--out', 'new'],
   tune: ['tune', 'tiny.toml', '--out', 'new', '--set', `tune.ranges={${RANGE}}`],
@@ -108,8 +127,12 @@ const BAD = {
   '--promise': ['x', '49', '100', '-1', 'nan', ''],
   '--out': ['file/below', 'file', ''],
   '--backbone': ['x', ''],
+  '--head': ['nowhere', ''],
+  // A folder for the hub needs a licence, and no package of PyTorch has the backbone of this run.
+  '--to': ['x', 'hub', 'pytorch', ''],
   '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
+  '--onnxruntime': ['nowhere', 'file', ''],
   '--onnx': ['nowhere.onnx', 'data', 'file', 'picture.png', ''],
   '--count': [...NUMBERS, '0'],
   '--encoder': ['x', ''],
@@ -151,7 +174,7 @@ const BAD = {
   '--paper': ['x', ''],
   '--site': ['data', 'file'],
   '--with': MISSING,
-  '--page': ['nowhere', 'file'],
+  '--page': ['nowhere', 'file'], '--onnxruntime': ['nowhere', 'file'],
   '--notice': ['nowhere', 'data'],
   '--thumbnail': [...NUMBERS, '0', '4'],
   '--maps': ['x', ''],
@@ -317,6 +340,7 @@ for (const file of ['config.toml', 'encoder.bpk', 'run.json']) {
   damage('run', file, (at) => ['eval', at]);
   damage('run', file, (at) => ['embed', at, 'data/images', '--out', 'new.npy']);
   damage('run', file, (at) => ['export', at, '--out', 'new']);
+  damage('run', file, (at) => ['export', at, '--to', 'onnx', '--out', 'new']);
   damage('run', file, (at) => ['report', at, '--out', 'new.html']);
 }
 for (const file of ['config.toml', 'encoder.bpk', 'run.json', 'checkpoint.akin']) {
@@ -337,6 +361,9 @@ for (const [name, bytes] of Object.entries({ 'that is empty': '', 'that is no pi
 for (const photos of ['nowhere', 'file', 'run', 'data/labels.csv/x', 'no-photos', 'loose', 'few']) {
   add(`akin init ${photos}`, ['init', photos, '--out', 'new.toml']);
 }
+add('akin export --to of two runs', ['export', 'run', 'run', '--to', 'onnx', '--out', 'new']);
+add('akin export --to onto a folder', ['export', 'run', '--to', 'onnx', '--out', 'data']);
+add('akin export --to with an option of bundles', ['export', 'run', '--to', 'onnx', '--half', '--out', 'new']);
 add('akin init without a folder', ['init']);
 add('akin init with a control character', ['init', 'data', '--out', 'new\u001b.toml']);
 add('akin init with a line end', ['init', 'data', '--out', 'new\n.toml']);
@@ -419,7 +446,9 @@ for (const [name, bytes] of Object.entries({
 })) {
   const args = [...GOOD.train, '--set', "model.backbone={kind='resnet50'}", '--set', 'model.preprocessing.crop=32'];
   add(`weights ${name}`, [...args, '--set', "model.weights='bad.pth'"], () => write('bad.pth', bytes));
+  add(`an import of weights ${name}`, ['import', 'bad.pth', '--out', 'new'], () => write('bad.pth', bytes));
 }
+add('an import as another backbone', [...GOOD.import, '--backbone', 'resnet50']);
 for (const model of [
   "backbone={kind='resnet19'}", "backbone={kind='resnet18',width=2}", 'batch_norm=dead', 'freeze_patch_embedding=2',
   'pooling=class_token', 'pooling=median', 'pooling={gem={exponent=0}}', 'pooling={gem={exponent=nan}}', 'pooling={gem={p=3}}',
@@ -442,12 +471,16 @@ for (const backbone of ["{kind='onnx'}", "{kind='onnx',path='nowhere.onnx'}", "{
   "{kind='onnx',path='good.onnx',prefix_tokens=1}", "{kind='onnx',path='good.onnx',output='x'}", "{kind='onnx',path='good.onnx',features=3,sha256='x'}"]) {
   add(`the backbone ${backbone}`, [...GOOD.train, '--set', 'model.freeze_backbone=true', '--set', `model.backbone=${backbone}`], () => write('good.onnx', vector));
 }
-for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
+for (const model of [
+  'batch_norm=thawed', 'preprocessing.crop=40', 'lora=8', 'lora={rank=0}', 'lora={rank=-1}', 'lora={rank=8,alpha=nan}', 'lora={rank=8,layers=[]}',
+  "lora={rank=8,layers=['head']}",
+]) {
   add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);
 }
 
 for (const set of [
   "optimizer.rule={kind='rmsprop',alpha=1}", 'optimizer.lr_terms=1', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
+  'optimizer.layer_decay=0', 'optimizer.layer_decay=2', 'optimizer.layer_decay=nan', 'model.drop_path=1', 'model.drop_path=-1', 'model.drop_path=much',
   'optimizer.decay_norms_and_biases=1', "optimizer.rule={kind='sgd',nesterov=2}", 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.curve.kind=steps',
   'schedule.curve.kind=plateau', "schedule.curve={kind='steps',gamma=1}", "schedule.curve={kind='steps',milestones=[-2]}",
   "schedule.curve={kind='steps',milestones=2}", "schedule.curve={kind='steps',every_epochs=-1}",

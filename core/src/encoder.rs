@@ -12,7 +12,10 @@ use crate::attribution::Cells;
 use crate::bundle::EncoderEntry;
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
-use crate::models::{Backbone, BackboneConfig, ForeignNetwork, Head, HeadConfig, Initial, Outputs, Pooling};
+use crate::models::{
+    Backbone, BackboneConfig, DropPath, ForeignNetwork, Head, HeadConfig, Initial, LoraConfig, Outputs,
+    Pooling, PublishedWeights,
+};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
@@ -48,6 +51,9 @@ pub struct Encoder {
     /// The precision in which the backbone computes.
     #[module(skip)]
     precision: Precision,
+    /// The branches that this pass leaves out; none outside of training.
+    #[module(skip)]
+    drop_path: Option<DropPath>,
 }
 
 /// The precision in which a backbone computes.
@@ -136,7 +142,15 @@ impl EncoderConfig {
             None => None,
         };
         let (preprocessing, dimension) = (self.preprocessing.clone(), self.dimension());
-        Ok(Encoder { backbone, head, pooling, preprocessing, dimension, precision: Precision::Single })
+        Ok(Encoder {
+            backbone,
+            head,
+            pooling,
+            preprocessing,
+            dimension,
+            precision: Precision::Single,
+            drop_path: None,
+        })
     }
 
     /// Refuses images of a size that the backbone cannot read.
@@ -188,15 +202,31 @@ impl Encoder {
         self,
         change: impl FnOnce(Backbone, Option<Head>) -> (Backbone, Option<Head>, T),
     ) -> (Self, T) {
-        let Self { backbone, head, pooling, preprocessing, dimension, precision } = self;
+        let Self { backbone, head, pooling, preprocessing, dimension, precision, drop_path } = self;
         let (backbone, head, result) = change(backbone, head);
-        (Self { backbone, head, pooling, preprocessing, dimension, precision }, result)
+        (Self { backbone, head, pooling, preprocessing, dimension, precision, drop_path }, result)
     }
 
     /// This encoder with parts of its backbone frozen.
     pub fn freeze(self, frozen: Frozen) -> Self {
         let mut mapper = Freeze { frozen, path: Vec::new() };
         Self { backbone: self.backbone.map(&mut mapper), ..self }
+    }
+
+    /// This encoder with low-rank adapters in its backbone, which alone learns by them; they are drawn from the stream
+    /// `adapters` of the seed.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of range, or a backbone that is no vision transformer.
+    pub fn adapt(self, config: &LoraConfig, seed: u64) -> Result<Self> {
+        let backbone = self.backbone.clone().adapt(config, &mut stream(seed, "adapters", &[]))?;
+        Ok(Self { backbone, ..self })
+    }
+
+    /// A copy without adapters, which are added to its weights.
+    pub fn merge_adapters(&self) -> Self {
+        Self { backbone: self.backbone.clone().merge_adapters(), ..self.clone() }
     }
 
     /// A copy whose backbone computes in half precision. The weights of normalisation, the images, the features and the head
@@ -210,9 +240,43 @@ impl Encoder {
         }
     }
 
+    /// A copy for one pass of training, whose backbone [drops branches](DropPath). The gradients of the copy reach the
+    /// weights of this encoder.
+    pub fn with_drop_path(&self, drop_path: DropPath) -> Self {
+        Self { drop_path: Some(drop_path), ..self.clone() }
+    }
+
     /// The preprocessing of its images.
     pub fn preprocessing(&self) -> &Preprocessing {
         &self.preprocessing
+    }
+
+    /// Replaces the weights of the backbone by published ones, and those of the head, if `head` names one, by those of a
+    /// linear layer. Returns the names of the tensors that are not used, without those of published classifiers.
+    ///
+    /// # Errors
+    ///
+    /// As [`PublishedWeights::load`]; [`Kind::Config`] for a layer that is not there or does not fit the head.
+    pub fn load_published(&mut self, weights: &PublishedWeights, head: Option<&str>) -> Result<Vec<String>> {
+        let mut unused = weights.load(&mut self.backbone)?;
+        if let Some(name) = head {
+            let begun = self.head.clone().ok_or_else(|| {
+                Error::new(
+                    Kind::Config,
+                    format!("the layer {name} is to be the head, but the encoder has none"),
+                    "add a head of its dimension",
+                )
+            })?;
+            let [features, dimension] = begun.sizes();
+            let layer = weights.head(name, &self.backbone, features, dimension, begun.has_layer_norm())?;
+            let (weight, bias) = weights.linear(self.backbone.entry(), &layer)?;
+            self.head = Some(begun.with_linear(weight, bias));
+            let used = std::iter::once(&layer.name).chain(&layer.layer_norm);
+            let used: Vec<String> =
+                used.flat_map(|layer| ["weight", "bias"].map(|part| format!("{layer}.{part}"))).collect();
+            unused.retain(|name| !used.contains(name));
+        }
+        Ok(unused)
     }
 
     /// Whether another engine runs the backbone.
@@ -258,11 +322,15 @@ impl Encoder {
     }
 
     fn outputs_of(&self, backbone: &Backbone, images: Tensor<4>) -> Result<Outputs> {
+        let outputs = |images| match &self.drop_path {
+            Some(drop_path) => backbone.outputs_dropping(images, drop_path),
+            None => backbone.outputs(images),
+        };
         if self.precision == Precision::Single {
-            return backbone.outputs(images);
+            return outputs(images);
         }
         let outer = images.dtype();
-        let Outputs { maps, class_token } = backbone.outputs(images.cast(DType::F16))?;
+        let Outputs { maps, class_token } = outputs(images.cast(DType::F16))?;
         Ok(Outputs { maps: maps.cast(outer), class_token: class_token.map(|token| token.cast(outer)) })
     }
 

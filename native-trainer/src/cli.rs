@@ -24,6 +24,7 @@ enum Command {
     Demo(commands::demo::DemoArgs),
     Init(commands::init::InitArgs),
     Train(commands::train::TrainArgs),
+    Import(commands::import::ImportArgs),
     Resume(commands::resume::ResumeArgs),
     Compare(commands::compare::CompareArgs),
     Tune(commands::tune::TuneArgs),
@@ -62,6 +63,7 @@ impl Cli {
             self.command,
             Command::Demo(_)
                 | Command::Train(_)
+                | Command::Import(_)
                 | Command::Resume(_)
                 | Command::Compare(_)
                 | Command::Tune(_)
@@ -90,6 +92,7 @@ impl Cli {
             Command::Man(args) => commands::completions::man(&args, Self::command()),
             Command::Recipes(args) => commands::recipes::run(args),
             Command::Train(args) => commands::train::run(args),
+            Command::Import(args) => commands::import::run(args),
             Command::Resume(args) => commands::resume::run(args),
             Command::Compare(args) => commands::compare::run(args),
             Command::Tune(args) => commands::tune::run(args),

@@ -8,6 +8,7 @@
 //! | `cli`, `commands` | the arguments; one file for each command |
 //! | `comparison` | many trainings on the same data: `compare` and `tune` |
 //! | `training` | loop, sampler, optimiser, schedule, checkpoint |
+//! | `exchange` | encoders in the formats of other tools: safetensors, ONNX, PyTorch, the hub |
 //! | `evaluation` | embeddings, scores, maps, reports |
 //! | `pictures`, `runs` | loader and forward pass; the directories of trainings |
 //! | `data` | readers of data sets, checks, downloads |
@@ -32,6 +33,7 @@ pub mod config;
 mod config_md;
 mod data;
 mod evaluation;
+mod exchange;
 mod pictures;
 mod process;
 #[cfg(test)]

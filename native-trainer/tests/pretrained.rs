@@ -3,52 +3,19 @@
 
 mod workplace;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use akin_core::digest::sha256;
 use akin_core::embeddings::Rows;
 use akin_formats::npy::Matrix;
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
-use serde_json::{Value, json};
-use workplace::{Answer, Workplace};
+use workplace::{Answer, Workplace, noise, weights};
 
 const RECIPE: &str = "hier/pretrained/cub-deit";
 const WEIGHTS: &str = "weights/deit_small_patch16_224-cd65a155.pth";
 
 /// What timm's `deit_small_patch16_224` is made of.
 const FIXTURE: &str = include_str!("../../core/tests/backbones/deit_s16.json");
-
-/// Numbers from −1 to 1.
-fn noise(seed: u64) -> impl Iterator<Item = f64> {
-    let mut state = seed;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let x = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        ((x ^ (x >> 27)) >> 40) as f64 / f64::from(1 << 23) - 1.0
-    })
-}
-
-/// A file of safetensors with random weights.
-fn weights() -> Vec<u8> {
-    let fixture: Value = serde_json::from_str(FIXTURE).unwrap();
-    let shapes: BTreeMap<String, Vec<usize>> = serde_json::from_value(fixture["weights"].clone()).unwrap();
-    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
-    for (seed, (name, shape)) in (0..).zip(&shapes) {
-        let (count, start) = (shape.iter().product::<usize>(), data.len());
-        let (centre, scale) = match shape[..] {
-            [_] if name.ends_with(".weight") => (1.0, 0.25),
-            [_] => (0.0, 0.1),
-            _ => (0.0, (6.0 / shape[1..].iter().product::<usize>() as f64).sqrt().min(0.5)),
-        };
-        let numbers = noise(seed).take(count).map(|number| (centre + scale * number) as f32);
-        data.extend(numbers.flat_map(f32::to_le_bytes));
-        let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
-        header.insert(name.clone(), entry);
-    }
-    let header = Value::Object(header).to_string();
-    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data[..]].concat()
-}
 
 /// A picture of a class: two colours, which differ less between classes than between pictures, with a disc and noise.
 fn picture(class: u8, number: u64) -> Vec<u8> {
@@ -111,7 +78,7 @@ fn recall(embeddings: &[Vec<f64>], classes: &[u8], k: usize) -> f64 {
 fn a_published_row_is_measured_from_the_files_alone() {
     let workplace = Workplace::empty();
     draw_cub(&workplace);
-    let weights = weights();
+    let weights = weights(FIXTURE, "", &[]);
     workplace.write(WEIGHTS, &weights);
 
     // Not the published weights.

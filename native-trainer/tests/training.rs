@@ -208,6 +208,31 @@ fn the_state_of_every_setting_survives_a_stop() {
     assert!(at.weights("plain") != at.weights("straight"), "the average is another encoder");
 }
 
+/// What drop path leaves out after a stop is what it would have left out without one.
+#[test]
+fn drop_path_and_rates_by_depth_survive_a_stop() {
+    let at = Workplace::new();
+    let train = |run: &'static str, drop_path: &'static str| {
+        let sets = [
+            "model.backbone={kind='vit_s16'}",
+            "model.preprocessing={name='inception',crop=32}",
+            "optimizer={layer_decay=0.7,rule={kind='sgd'}}",
+            "schedule.warmup_steps=0",
+            "run.steps=4",
+            drop_path,
+        ];
+        let sets = sets.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+        [&["train", "tiny.toml", "--out", run][..], &sets].concat()
+    };
+    at.akin(&train("straight", "model.drop_path=0.5")).expect_code(0);
+    let training = at.spawn(&train("stopped", "model.drop_path=0.5"));
+    at.stop(training, "stopped", "-INT").expect_code(130);
+    at.akin(&["resume", "stopped"]).expect_code(0);
+    assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
+    at.akin(&train("plain", "model.drop_path=0")).expect_code(0);
+    assert!(at.weights("plain") != at.weights("straight"), "drop path changes the training");
+}
+
 #[test]
 fn several_workers_train_as_one_does() {
     let at = Workplace::new();
@@ -1094,7 +1119,7 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
     ])
     .expect_code(0);
     let small = at.json("small/bundle.json");
-    assert_eq!(small["requires"], serde_json::json!(["f16"]));
+    assert_eq!(small["requires"], serde_json::json!(["f16", "parity"]));
     assert_eq!(small["encoders"][0]["element_type"], "f16");
     let embeddings = |bundle: &str, json: &serde_json::Value| {
         at.bytes(&format!("{bundle}/{}", json["encoders"][0]["gallery_embeddings"].as_str().unwrap())).len()

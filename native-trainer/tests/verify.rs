@@ -171,7 +171,9 @@ fn a_command_that_is_given_another_directory_names_the_right_one() {
 fn a_bundle_without_its_mark_and_an_index_of_bundles_are_checked_too() {
     let at = prepared();
     fs::remove_file(at.path("bundle/.akin.json")).unwrap();
-    at.akin(&["verify", "bundle", "run"]).expect_code(0).expect_stdout("computes its self-test");
+    at.akin(&["verify", "bundle", "run"])
+        .expect_code(0)
+        .expect_stdout("embeds the parity pictures as the trainer did");
     at.write("bundles.json", r#"{ "format": "akin-bundles", "version": 1, "bundles": [{ "path": "bundle", "title": "", "description": "" }] }"#);
     at.akin(&["verify", "."]).expect_code(0).expect_stdout("bundle ./bundle");
     at.akin(&["verify", "nowhere"]).expect_code(1).expect_stderr("nowhere does not exist");

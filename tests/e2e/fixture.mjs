@@ -160,7 +160,16 @@ function make(akin, folder) {
     "model.freeze_backbone=true",
     "model.head={dimension=16}",
   ]);
-  run("export", "runs/ONNX", "--out", "onnx", "--title", "ONNX");
+  run(
+    "export",
+    "runs/ONNX",
+    "--out",
+    "onnx",
+    "--title",
+    "ONNX",
+    "--licence",
+    "CC0-1.0",
+  );
   // The same gallery in half precision, with smaller thumbnails.
   run(
     "export",

@@ -407,7 +407,8 @@ impl Manifest {
 
     /// Checks that `requires` names every feature that the contents use, since an older reader relies on it.
     fn check_required(&self, required: &[String]) -> Result<()> {
-        let uses: [(&str, &str, fn(&EncoderEntry) -> bool); 4] = [
+        type Use = (&'static str, &'static str, fn(&EncoderEntry) -> bool);
+        let uses: [Use; 4] = [
             (HALF_PRECISION, "its embeddings are in half precision", |entry| {
                 entry.element_type == ElementType::F16
             }),

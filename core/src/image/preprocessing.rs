@@ -31,6 +31,9 @@ pub enum Normalisation {
     BnInception,
     /// RGB, bytes / 255, minus 0.5, divided by 0.5, which gives numbers from −1 to 1, as Inception's weights expect.
     Inception,
+    /// RGB, bytes / 255, minus (0.4815, 0.4578, 0.4082), divided by (0.2686, 0.2613, 0.2758), as CLIP's weights expect;
+    /// the numbers themselves have eight digits.
+    Clip,
 }
 
 impl Normalisation {
@@ -42,6 +45,12 @@ impl Normalisation {
             Self::Caffe => (Channels::Bgr, 1.0, [104.0, 117.0, 123.0], [1.0; 3]),
             Self::BnInception => (Channels::Bgr, 1.0, [104.0, 117.0, 128.0], [1.0; 3]),
             Self::Inception => (Channels::Rgb, bytes_to_one, [0.5; 3], [0.5; 3]),
+            Self::Clip => (
+                Channels::Rgb,
+                bytes_to_one,
+                [0.481_454_66, 0.457_827_5, 0.408_210_73],
+                [0.268_629_54, 0.261_302_6, 0.275_777_1],
+            ),
         }
     }
 }

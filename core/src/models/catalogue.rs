@@ -5,9 +5,12 @@ use burn::tensor::{Device, Tensor};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::drop_path::{Branches, Factors};
 use super::layers::Initial;
 use super::pooling::{Outputs, Pooling};
-use super::weights::{self, Published};
+use super::published::PublishedWeights;
+use super::weight_file::WeightFile;
+use super::weights::{self, Replaced};
 use super::*;
 use crate::Result;
 
@@ -91,9 +94,32 @@ macro_rules! backbones {
             /// None of akin's own backbones; a foreign one without an engine, or whose engine fails.
             pub fn outputs(&self, images: Tensor<4>) -> Result<Outputs> {
                 Ok(match self {
-                    $(Self::$variant(network) => network.forward(images),)+
+                    $(Self::$variant(network) => network.outputs(images, None),)+
                     Self::Foreign(network) => network.forward(images)?,
                 })
+            }
+
+            /// As [`Self::outputs`], without the branches that a step leaves out.
+            ///
+            /// # Errors
+            ///
+            /// As [`Self::outputs`].
+            pub fn outputs_dropping(&self, images: Tensor<4>, drop_path: &DropPath) -> Result<Outputs> {
+                Ok(match self {
+                    $(Self::$variant(network) => {
+                        let factors = Factors::new(drop_path, &network.depths(), &images);
+                        network.outputs(images, Some(&factors))
+                    })+
+                    Self::Foreign(network) => network.forward(images)?,
+                })
+            }
+
+            /// Whether it has branches that a step can leave out.
+            pub fn has_branches(&self) -> bool {
+                match self {
+                    $(Self::$variant(network) => !network.depths().is_empty(),)+
+                    Self::Foreign(_) => false,
+                }
             }
 
             /// The multiplications of one image of side × side pixels: those of convolutions, linear layers and
@@ -105,14 +131,27 @@ macro_rules! backbones {
                 }
             }
 
-            fn load(self, published: &Published) -> Result<Self> {
-                Ok(match self {
-                    $(Self::$variant(network) => Self::$variant(published.load(network)?),)+
-                    Self::Foreign(network) => Self::Foreign(network),
-                })
+            /// This network with the tensors of a file whose names begin with `prefix`.
+            pub(super) fn replace_weights(self, file: &WeightFile, prefix: &str) -> Replaced<Self> {
+                match self {
+                    $(Self::$variant(network) => {
+                        let Replaced { network, used, missing, wrong, infinite } =
+                            weights::replace(network, file, prefix, <$settings>::ENTRY.published_name);
+                        Replaced { network: Self::$variant(network), used, missing, wrong, infinite }
+                    })+
+                    Self::Foreign(network) => weights::replace(Self::Foreign(network), file, prefix, str::to_owned),
+                }
             }
 
-            fn list_weights(&self) -> Vec<weights::Weight> {
+            /// The network itself.
+            pub(super) fn network_mut(&mut self) -> &mut dyn std::any::Any {
+                match self {
+                    $(Self::$variant(network) => network,)+
+                    Self::Foreign(network) => network,
+                }
+            }
+
+            pub(super) fn list_weights(&self) -> Vec<weights::Weight> {
                 match self {
                     $(Self::$variant(network) => weights::list(network, <$settings>::ENTRY.published_name),)+
                     Self::Foreign(_) => Vec::new(),
@@ -121,6 +160,18 @@ macro_rules! backbones {
         }
     };
 }
+
+/// Networks without branches that can be left out.
+macro_rules! without_branches {
+    ($($network:ty),+) => {
+        $(impl Branches for $network {
+            fn outputs(&self, images: Tensor<4>, _: Option<&Factors>) -> Outputs {
+                self.forward(images)
+            }
+        })+
+    };
+}
+without_branches!(SmallResnet, Squeezenet, MobilenetV1, Resnet, BnInception);
 
 backbones! {
     SmallResnet: SmallResnetConfig => SmallResnet,
@@ -131,10 +182,26 @@ backbones! {
     Resnet50: Resnet50Config => Resnet,
     BnInception: BnInceptionConfig => BnInception,
     VitS16: VitS16Config => VisionTransformer,
+    VitB16: VitB16Config => VisionTransformer,
+    VitL16: VitL16Config => VisionTransformer,
     DeitS16: DeitS16Config => VisionTransformer,
     DeitS16Distilled: DeitS16DistilledConfig => VisionTransformer,
     DinoS16: DinoS16Config => VisionTransformer,
     Dinov2S14: Dinov2S14Config => VisionTransformer,
+    Dinov2B14: Dinov2B14Config => VisionTransformer,
+    Dinov2L14: Dinov2L14Config => VisionTransformer,
+    Dinov2B14Reg4: Dinov2B14Reg4Config => VisionTransformer,
+    Dinov2L14Reg4: Dinov2L14Reg4Config => VisionTransformer,
+    ClipB16: ClipB16Config => VisionTransformer,
+    OpenClipB16: OpenClipB16Config => VisionTransformer,
+    Bioclip2: Bioclip2Config => VisionTransformer,
+    Siglip2B16: Siglip2B16Config => VisionTransformer,
+    Dinov3S16: Dinov3S16Config => VisionTransformer,
+    Dinov3S16Plus: Dinov3S16PlusConfig => VisionTransformer,
+    Dinov3B16: Dinov3B16Config => VisionTransformer,
+    Dinov3L16: Dinov3L16Config => VisionTransformer,
+    ConvnextT: ConvnextTConfig => Convnext,
+    ConvnextB: ConvnextBConfig => Convnext,
 }
 
 impl BackboneConfig {
@@ -149,7 +216,7 @@ impl BackboneConfig {
         })
     }
 
-    /// The pooling that the backbone was trained with: its class token if it has one, else the mean over positions.
+    /// The pooling that the backbone was trained with: its own if it has one, else the mean over positions.
     pub fn pooling(&self) -> Pooling {
         if self.has_class_token() { Pooling::ClassToken } else { Pooling::Average }
     }
@@ -158,7 +225,7 @@ impl BackboneConfig {
     pub fn has_class_token(&self) -> bool {
         match self {
             Self::Onnx(settings) => settings.has_class_token(),
-            _ => self.entry().patch.is_some(),
+            _ => self.entry().pools,
         }
     }
 
@@ -209,54 +276,15 @@ impl Backbone {
     }
 
     /// Replaces the weights by published ones, from the bytes of a file: safetensors, or `.pth` as torch writes it. The
-    /// file is read as data; nothing in it is executed. The weights of the classifier are left out.
+    /// file is read as data; nothing in it is executed. Returns the names of the tensors that were not used, without those
+    /// of a published classifier.
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] for a backbone that has no published weights; [`Kind::Weights`] for a file that cannot be read,
-    /// and, listing them all, for tensors that are missing, unknown, of another shape or type, or not finite.
-    pub fn load_pretrained(&mut self, bytes: Vec<u8>) -> Result<()> {
-        let entry = self.entry();
-        if entry.weights.is_none() {
-            let others: Vec<&str> =
-                BACKBONES.iter().filter(|entry| entry.weights.is_some()).map(|entry| entry.name).collect();
-            return Err(Error::new(
-                Kind::Config,
-                format!(
-                    "weights are given for a backbone that has no published weights, such as {}",
-                    entry.name
-                ),
-                format!(
-                    "remove the weights to start from random ones, or choose another backbone: {}",
-                    others.join(", ")
-                ),
-            ));
-        }
-        let published = Published::new(bytes, entry)?;
-        match self.clone().load(&published) {
-            Ok(loaded) => *self = loaded,
-            Err(error) => {
-                let device = self.devices().pop().expect("a network has weights");
-                let others = backbones_of(entry, |weight| published.has(weight), &device);
-                return Err(published.explain(error, &others));
-            }
-        }
-        Ok(())
+    /// As [`PublishedWeights::parse`] and [`PublishedWeights::load`].
+    pub fn load_pretrained(&mut self, bytes: Vec<u8>) -> Result<Vec<String>> {
+        PublishedWeights::parse(bytes)?.load(self)
     }
-}
-
-/// The backbones other than `this` whose weights all stand in a file, each with the same shape.
-fn backbones_of(
-    this: &BackboneEntry,
-    has: impl Fn(&weights::Weight) -> bool,
-    device: &Device,
-) -> Vec<&'static str> {
-    let fits = |entry: &&BackboneEntry| {
-        let config = BackboneConfig::named(entry.name).expect("each entry has its variant's name");
-        let backbone = config.absent(device).expect("the defaults are in range");
-        entry.name != this.name && entry.weights.is_some() && backbone.list_weights().iter().all(&has)
-    };
-    BACKBONES.iter().filter(fits).map(|entry| entry.name).collect()
 }
 
 #[cfg(test)]

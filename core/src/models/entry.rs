@@ -22,8 +22,12 @@ pub struct BackboneEntry {
     /// How bytes become the numbers that it expects.
     #[cfg(feature = "image")]
     pub normalisation: crate::image::Normalisation,
+    /// Whether it pools its features itself: by a class token, by attention, or by a mean that it normalises.
+    pub pools: bool,
     /// Whether it has batch normalisation.
     pub batch_norm: bool,
+    /// The licence of its published weights, if it binds whoever passes on what was trained from them.
+    pub licence: Option<&'static str>,
     /// The published name of the weight at a path of the network.
     pub(super) published_name: fn(&str) -> String,
 }
@@ -40,9 +44,11 @@ impl BackboneEntry {
             side: 224,
             smallest_side: 32,
             patch: None,
+            pools: false,
             #[cfg(feature = "image")]
             normalisation: crate::image::Normalisation::Imagenet,
             batch_norm: true,
+            licence: None,
             published_name: str::to_owned,
         }
     }
@@ -72,7 +78,7 @@ macro_rules! fixed_backbones {
                     features(&Self::FORM)
                 }
 
-                pub(super) fn init(
+                pub(in crate::models) fn init(
                     &self,
                     initial: &mut $crate::models::layers::Initial,
                 ) -> $crate::Result<$network> {

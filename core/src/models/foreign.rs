@@ -26,7 +26,8 @@ pub const MAX_FEATURES: usize = 16_384;
 pub struct OnnxConfig {
     /// The ONNX file; in a bundle its path there.
     pub path: String,
-    /// The name of the output to use. Default: the only one, or the one that the file offers first of those that fit.
+    /// The name of the output to use. Default: the only one, or the first of `image_embeds`, `pooler_output` and
+    /// `last_hidden_state`; with `model.pooling` the last of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// With an output of tokens: how many stand before those of the patches. The first of them is the class token.

@@ -6,7 +6,7 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::layers::Initial;
@@ -94,6 +94,36 @@ impl HeadConfig {
 }
 
 impl Head {
+    /// F, the features that it takes, and d, the dimension of an embedding.
+    pub fn sizes(&self) -> [usize; 2] {
+        self.linear.weight.lazy_shape().dims()
+    }
+
+    /// Whether the features of each image are first scaled to mean 0 and variance 1.
+    pub fn has_layer_norm(&self) -> bool {
+        self.layer_norm
+    }
+
+    /// This head with the given W [d, F], row-major, and b [d], of the same sizes as its own.
+    pub fn with_linear(self, weight: Vec<f32>, bias: Vec<f32>) -> Self {
+        let [features, dimension] = self.sizes();
+        let linear = Linear {
+            weight: self.linear.weight.map(|old| {
+                let learns = old.is_require_grad();
+                let data = TensorData::new(weight, [dimension, features]);
+                Tensor::<2>::from_data(data, &old.device()).transpose().set_require_grad(learns)
+            }),
+            bias: self.linear.bias.map(|old| {
+                old.map(|old| {
+                    let learns = old.is_require_grad();
+                    Tensor::<1>::from_data(TensorData::new(bias, [dimension]), &old.device())
+                        .set_require_grad(learns)
+                })
+            }),
+        };
+        Self { linear, ..self }
+    }
+
     /// Features [B, F] → embeddings [B, d].
     pub fn forward(&self, features: Tensor<2>) -> Tensor<2> {
         let features = if self.layer_norm { standardise(features) } else { features };

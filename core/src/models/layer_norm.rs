@@ -4,15 +4,14 @@
 use burn::nn::LayerNorm;
 use burn::tensor::Tensor;
 
-/// ε of every layer here. Burn's layers do not tell theirs.
-pub(super) const EPSILON: f64 = 1e-6;
-
-/// The normalised tokens, [B, T, F], with ε = 10⁻⁶.
-pub(super) fn layer_norm(layer: &LayerNorm, x: Tensor<3>) -> Tensor<3> {
+/// The normalised tokens, [B, T, F]. `epsilon` is that of the layer, because Burn's layers do not tell theirs.
+pub(super) fn layer_norm(layer: &LayerNorm, epsilon: f64, x: Tensor<3>) -> Tensor<3> {
     #[cfg(feature = "cpu")]
-    if let Some(output) = cpu::apply(layer, &x) {
+    if let Some(output) = cpu::apply(layer, epsilon, &x) {
         return output;
     }
+    #[cfg(not(feature = "cpu"))]
+    let _ = epsilon;
     layer.forward(x)
 }
 
@@ -26,36 +25,40 @@ mod cpu {
     use super::super::operator::{
         Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor, written,
     };
-    use super::EPSILON;
 
     /// The output of the layer, if it is one of 32-bit floats in the memory of the CPU.
-    pub(super) fn apply(layer: &LayerNorm, x: &Tensor<3>) -> Option<Tensor<3>> {
+    pub(super) fn apply(layer: &LayerNorm, epsilon: f64, x: &Tensor<3>) -> Option<Tensor<3>> {
         let (gamma, beta) = (layer.gamma.val(), layer.beta.as_ref()?.val());
         // What Burn refuses, it explains.
         if !fits(x) || !fits(&gamma) || !fits(&beta) || x.dims()[2] != gamma.dims()[0] {
             return None;
         }
-        Some(operate(Normalise, [x.clone().into_dispatch(), gamma.into_dispatch(), beta.into_dispatch()]))
+        let operator = Normalise { epsilon: epsilon as f32 };
+        Some(operate(operator, [x.clone().into_dispatch(), gamma.into_dispatch(), beta.into_dispatch()]))
     }
 
     /// Layer normalisation of rows by γ and β.
     #[derive(Debug)]
-    struct Normalise;
+    struct Normalise {
+        epsilon: f32,
+    }
 
-    fn form<'a>(gamma: &'a FlexTensor, beta: &'a FlexTensor) -> layers::LayerNorm<'a> {
-        layers::LayerNorm { gamma: numbers(gamma), beta: numbers(beta), epsilon: EPSILON as f32 }
+    impl Normalise {
+        fn form<'a>(&self, gamma: &'a FlexTensor, beta: &'a FlexTensor) -> layers::LayerNorm<'a> {
+            layers::LayerNorm { gamma: numbers(gamma), beta: numbers(beta), epsilon: self.epsilon }
+        }
     }
 
     impl Operator for Normalise {
         fn forward(&self, [x, gamma, beta, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
-            let output = form(&gamma, &beta).forward(numbers(&x));
+            let output = self.form(&gamma, &beta).forward(numbers(&x));
             (tensor(output, shape(&x)), vec![x, gamma, beta])
         }
 
         fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, _: Inputs<bool>) -> Gradients {
             let mut weights = [vec![], vec![]];
             let by_x = written(gradient, |gradient| {
-                weights = form(&kept[1], &kept[2]).gradient(numbers(&kept[0]), gradient);
+                weights = self.form(&kept[1], &kept[2]).gradient(numbers(&kept[0]), gradient);
             });
             let [by_gamma, by_beta] = weights.map(|numbers| Some(tensor(numbers, shape(&kept[1]))));
             vec![Some(by_x), by_gamma, by_beta]
@@ -71,6 +74,8 @@ mod tests {
     use super::super::operator::{assert_agree, assert_same_kinds, random};
     use super::*;
 
+    const EPSILON: f64 = 1e-5;
+
     #[test]
     fn output_and_gradients_agree_with_burn() {
         for shape in [[2, 3, 5], [1, 1, 4], [3, 50, 70]] {
@@ -78,16 +83,17 @@ mod tests {
                 LayerNormConfig::new(shape[2]).with_epsilon(EPSILON).init(&Device::flex().autodiff());
             layer.gamma = layer.gamma.map(|_| random([shape[2]], 1));
             layer.beta = layer.beta.map(|beta| beta.map(|_| random([shape[2]], 2)));
-            assert!(cpu::apply(&layer, &random(shape, 4)).is_some(), "our own layer");
-            assert_agree(shape, |x| layer_norm(&layer, x), |x| layer.forward(x));
-            assert_same_kinds(shape, |x| layer_norm(&layer, x), |x| layer.forward(x));
+            assert!(cpu::apply(&layer, EPSILON, &random(shape, 4)).is_some(), "our own layer");
+            assert_agree(shape, |x| layer_norm(&layer, EPSILON, x), |x| layer.forward(x));
+            assert_same_kinds(shape, |x| layer_norm(&layer, EPSILON, x), |x| layer.forward(x));
             let gradients = |output: Tensor<3>| {
                 let gradients = (output.clone() * random(output.dims(), 3)).sum().backward();
                 let beta = layer.beta.as_ref().map(|beta| beta.val().grad(&gradients).unwrap());
                 [layer.gamma.val().grad(&gradients), beta].map(|weight| weight.map(Tensor::into_data))
             };
             let x = random(shape, 4);
-            let (own, burn) = (gradients(layer_norm(&layer, x.clone())), gradients(layer.forward(x)));
+            let (own, burn) =
+                (gradients(layer_norm(&layer, EPSILON, x.clone())), gradients(layer.forward(x)));
             for (own, burn) in own.iter().flatten().zip(burn.iter().flatten()) {
                 own.assert_approx_eq::<f32>(burn, Tolerance::absolute(1e-4));
             }

@@ -7,7 +7,8 @@
 //! | MobileNetV1 ×0.25 | [`mobilenet_v1`] | 256 |
 //! | ResNet-18, 34, 50 | [`resnet`] | 512, 512, 2048 |
 //! | BN-Inception | [`bn_inception`] | 1024 |
-//! | ViT-S/16, DeiT-S/16, DINO ViT-S/16, DINOv2 ViT-S/14 | [`vision_transformer`] | 384 |
+//! | vision transformers: ViT, DeiT, DINO, CLIP, SigLIP | [`vision_transformer`] | 384 to 1024 |
+//! | ConvNeXt-T, B | [`convnext`] | 768, 1024 |
 //! | any network in an ONNX file | [`foreign`] | its own |
 //!
 //! A backbone gives features at each position of an image, and a transformer those of its class token; [`Pooling`] makes
@@ -23,19 +24,26 @@ mod attention;
 mod batch_norm;
 pub mod bn_inception;
 mod catalogue;
+pub mod convnext;
 mod convolution;
+mod depth;
+mod drop_path;
 mod entry;
+#[cfg(test)]
+mod fixtures;
 pub mod foreign;
 mod gelu;
 pub mod head;
 mod layer_norm;
 mod layers;
 mod linear;
+mod low_rank;
 mod max_pool;
 pub mod mobilenet_v1;
 #[cfg(feature = "cpu")]
 mod operator;
 mod pooling;
+mod published;
 mod rectified_sum;
 pub mod resnet;
 pub mod small_resnet;
@@ -48,16 +56,18 @@ use crate::{Error, Kind};
 
 pub use bn_inception::{BnInception, BnInceptionConfig};
 pub use catalogue::{BACKBONES, Backbone, BackboneConfig};
+pub use convnext::{Convnext, ConvnextBConfig, ConvnextTConfig};
+pub use drop_path::DropPath;
 pub use entry::BackboneEntry;
 pub use foreign::{Foreign, ForeignNetwork, ForeignOutput, OnnxConfig};
 pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;
+pub use low_rank::{AdaptedLayer, LoraConfig};
 pub use mobilenet_v1::{MobilenetV1, MobilenetV1QuarterConfig};
 pub use pooling::{Outputs, Pooling};
+pub use published::{LinearLayer, PublishedWeights};
 pub use resnet::{Resnet, Resnet18Config, Resnet34Config, Resnet50Config};
 pub use small_resnet::{SmallResnet, SmallResnetConfig};
 pub use squeezenet::{Squeezenet, SqueezenetConfig};
-pub use vision_transformer::{
-    DeitS16Config, DeitS16DistilledConfig, DinoS16Config, Dinov2S14Config, VisionTransformer, VitS16Config,
-};
+pub use vision_transformer::*;
 pub use weight_file::{NumberType, StoredTensor, WeightFile};

@@ -9,7 +9,7 @@ use crate::{Error, Kind, Result};
 pub struct Outputs {
     /// The features at each position, [B, F, H′, W′].
     pub maps: Tensor<4>,
-    /// The features of the class token of a transformer, [B, F].
+    /// The features that the network pools itself, [B, F]: of a transformer those of its class token.
     pub class_token: Option<Tensor<2>>,
 }
 
@@ -36,7 +36,8 @@ pub enum Pooling {
         #[serde(default = "default_exponent")]
         exponent: f64,
     },
-    /// The features of a transformer's class token. With a distillation token: the mean of both.
+    /// The features of a transformer's class token; with a distillation token: the mean of both. For SigLIP: the result
+    /// of its attention pooling. For ConvNeXt: the normalised mean over positions.
     ClassToken,
 }
 
@@ -63,7 +64,7 @@ impl Pooling {
             Self::ClassToken if !has_class_token => Err(Error::new(
                 Kind::Config,
                 "the pooling is class_token, but the backbone has no class token",
-                "choose average, max, average_max or gem, or a vision transformer as the backbone",
+                "choose average, max, average_max or gem, or a vision transformer or ConvNeXt as the backbone",
             )),
             _ => Ok(()),
         }

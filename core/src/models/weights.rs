@@ -1,16 +1,12 @@
-//! Published weights: which tensor of a file belongs to which weight of a network.
-//!
-//! A weight is found by its published name. An error lists all names of weights that are missing, unknown or of another
-//! shape. If the weights belong to another known backbone, the error names that one instead.
+//! The weights of a network by their published names: their list, and their replacement by the tensors of a file.
 
 use std::collections::BTreeSet;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 
-use super::entry::BackboneEntry;
+use super::vision_transformer::antialiased;
 use super::weight_file::{StoredTensor, WeightFile};
-use crate::{Error, Kind, Result};
 
 /// A weight of a network, with the name and the shape that it has in files.
 #[derive(Clone, Debug)]
@@ -114,108 +110,96 @@ impl Place {
     }
 }
 
-/// A file of weights for a backbone.
-pub(super) struct Published {
-    file: WeightFile,
-    entry: &'static BackboneEntry,
+/// A network with the weights of a file, and what the file lacks or has beside them.
+pub(super) struct Replaced<M> {
+    pub network: M,
+    /// The names of the tensors that became weights.
+    pub used: BTreeSet<String>,
+    /// The names that the file lacks.
+    pub missing: Vec<String>,
+    /// Tensors of another shape or type, and how.
+    pub wrong: Vec<String>,
+    /// Layers whose weights are not all finite.
+    pub infinite: Vec<String>,
 }
 
-impl Published {
-    pub(super) fn new(bytes: Vec<u8>, entry: &'static BackboneEntry) -> Result<Self> {
-        Ok(Self { file: WeightFile::parse(bytes)?, entry })
+/// Replaces the weights of a network by the tensors of a file whose names begin with `prefix`.
+pub(super) fn replace<M: Module>(
+    network: M,
+    file: &WeightFile,
+    prefix: &str,
+    published_name: fn(&str) -> String,
+) -> Replaced<M> {
+    let mut load = Load {
+        file,
+        prefix,
+        place: Place::new(published_name),
+        used: BTreeSet::new(),
+        missing: Vec::new(),
+        wrong: Vec::new(),
+        infinite: Vec::new(),
+    };
+    let network = network.map(&mut load);
+    let Load { used, missing, wrong, infinite, .. } = load;
+    Replaced { network, used, missing, wrong, infinite }
+}
+
+/// Whether a tensor can become a weight of this name and shape. Old conversions from Caffe keep vectors as matrices of
+/// one row. Embeddings of positions may be those of another grid.
+pub(super) fn fits(tensor: &StoredTensor, name: &str, shape: &[usize]) -> bool {
+    tensor.shape == shape
+        || matches!((&tensor.shape[..], shape), ([1, rest @ ..], [_]) if rest == shape)
+        || Grids::new(name, &tensor.shape, shape).is_some()
+}
+
+/// The largest side of a grid of embeddings of positions that is read.
+const MAX_GRID: usize = 256;
+
+/// Embeddings of positions [1, P + g², F], of P tokens and a grid of patches, that are to become those of another grid.
+struct Grids {
+    /// P, the tokens before the patches.
+    prefix: usize,
+    /// The sides of the grids.
+    from: usize,
+    to: usize,
+    features: usize,
+}
+
+impl Grids {
+    fn new(name: &str, stored: &[usize], wanted: &[usize]) -> Option<Self> {
+        let (&[1, tokens, features], &[1, count, same]) = (stored, wanted) else { return None };
+        let to = count.isqrt();
+        let prefix = count - to * to;
+        let from = tokens.checked_sub(prefix)?.isqrt();
+        let is_grid = (1..=MAX_GRID).contains(&from) && from * from + prefix == tokens && features == same;
+        (name.ends_with("pos_embed") && is_grid).then_some(Self { prefix, from, to, features })
     }
 
-    /// The network with the weights of the file.
-    pub(super) fn load<M: Module>(&self, network: M) -> Result<M> {
-        let mut load = Load {
-            file: &self.file,
-            place: Place::new(self.entry.published_name),
-            used: BTreeSet::new(),
-            missing: Vec::new(),
-            wrong: Vec::new(),
-            infinite: Vec::new(),
+    /// Interpolates the embeddings of the patches as timm does: bicubically, with the wider window of a smaller grid.
+    fn resample(&self, values: &[f32]) -> Vec<f32> {
+        let &Self { prefix, from, to, features } = self;
+        let (first, grid) = values.split_at(prefix * features);
+        let matrix = antialiased(from, to);
+        // The sum of some rows of `length` values, each with its weight.
+        let mix = |rows: &[f32], weights: &[f32], length: usize| {
+            let mut sum = vec![0.0; length];
+            for (row, &weight) in rows.chunks_exact(length).zip(weights) {
+                sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * value);
+            }
+            sum
         };
-        let network = network.map(&mut load);
-        let Load { used, missing, wrong, infinite, .. } = load;
-        let unknown: Vec<String> = self
-            .file
-            .tensors()
-            .keys()
-            .filter(|name| !used.contains(*name) && !self.is_ignored(name))
-            .cloned()
-            .collect();
-        let faults: Vec<(&str, Vec<String>)> =
-            [("missing", missing), ("unknown", unknown), ("of another shape or type", wrong)]
-                .into_iter()
-                .filter(|(_, names)| !names.is_empty())
-                .collect();
-        if !faults.is_empty() {
-            // The counts come first, because the lists may be long.
-            let counts: Vec<String> =
-                faults.iter().map(|(what, names)| format!("{} {what}", names.len())).collect();
-            let lists: Vec<String> =
-                faults.iter().map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
-            let (counts, lists) = (counts.join(", "), lists.join("; "));
-            return Err(Error::new(
-                Kind::Weights,
-                format!("the weights do not fit {}, with {counts} ({lists})", self.entry.title),
-                format!("give the weights of {}", self.published()),
-            ));
+        let mut all = first.to_vec();
+        for row in matrix.chunks_exact(from) {
+            let cells = mix(grid, row, from * features);
+            matrix.chunks_exact(from).for_each(|column| all.extend(mix(&cells, column, features)));
         }
-        match infinite.first() {
-            Some(name) => Err(Error::new(
-                Kind::Weights,
-                format!("the weights of {name} are not all finite numbers"),
-                "the file is damaged; get it again",
-            )),
-            None => Ok(network),
-        }
+        all
     }
-
-    /// Whether a tensor of the file is left out: the classifier, and the counters of batch normalisation.
-    fn is_ignored(&self, name: &str) -> bool {
-        name.ends_with("num_batches_tracked")
-            || self.entry.classifier.iter().any(|prefix| name.starts_with(prefix))
-    }
-
-    fn published(&self) -> String {
-        let package = self.entry.weights.unwrap_or("another package");
-        format!("{} with {package}'s names, as .safetensors or .pth", self.entry.title)
-    }
-
-    /// Whether the file has a weight with its shape.
-    pub(super) fn has(&self, weight: &Weight) -> bool {
-        self.file.tensors().get(&weight.name).is_some_and(|tensor| fits(tensor, &weight.shape))
-    }
-
-    /// An error that names the backbones whose weights these look like, or else `error`.
-    pub(super) fn explain(&self, error: Error, backbones: &[&str]) -> Error {
-        match backbones {
-            [] => error,
-            names => Error::new(
-                error.kind(),
-                format!(
-                    "these look like weights of {}, but the backbone is {}",
-                    names.join(" or "),
-                    self.entry.name
-                ),
-                format!(
-                    "set model.backbone to {{ kind = \"{}\" }}, or give the weights of {}",
-                    names[0],
-                    self.published()
-                ),
-            ),
-        }
-    }
-}
-
-/// Whether a tensor has a shape. Old conversions from Caffe keep vectors as matrices of one row.
-fn fits(tensor: &StoredTensor, shape: &[usize]) -> bool {
-    tensor.shape == shape || matches!((&tensor.shape[..], shape), ([1, rest @ ..], [_]) if rest == shape)
 }
 
 struct Load<'a> {
     file: &'a WeightFile,
+    prefix: &'a str,
     place: Place,
     used: BTreeSet<String>,
     missing: Vec<String>,
@@ -226,13 +210,13 @@ struct Load<'a> {
 impl Load<'_> {
     /// The numbers of the weight at this place, in the order of the file.
     fn values(&mut self, shape: &[usize]) -> Option<Vec<f32>> {
-        let name = self.place.published_name();
+        let name = format!("{}{}", self.prefix, self.place.published_name());
         let Some(tensor) = self.file.tensors().get(&name) else {
             self.missing.push(name);
             return None;
         };
         self.used.insert(name.clone());
-        if !fits(tensor, shape) {
+        if !fits(tensor, &name, shape) {
             self.wrong.push(format!("{name} is {:?} instead of {shape:?}", tensor.shape));
             return None;
         }
@@ -243,7 +227,10 @@ impl Load<'_> {
         if !values.iter().all(|value| value.is_finite()) {
             self.infinite.push(name.rsplit_once('.').map_or(name.as_str(), |(layer, _)| layer).to_owned());
         }
-        Some(values)
+        Some(match Grids::new(&name, &tensor.shape, shape) {
+            Some(grids) if tensor.shape != shape => grids.resample(&values),
+            _ => values,
+        })
     }
 }
 

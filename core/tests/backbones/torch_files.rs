@@ -48,9 +48,9 @@ fn every_form_of_file_holds_the_same_tensors() {
 #[test]
 fn the_state_inside_a_checkpoint_is_found() {
     let file = WeightFile::parse(include_bytes!("checkpoint.pth").to_vec()).unwrap();
-    assert_eq!(file.tensors().keys().collect::<Vec<_>>(), ["bias", "weight"]);
-    assert_eq!(values(&file, "weight"), [1.0, 2.0, 3.0, 4.0]);
-    assert_eq!(values(&file, "bias"), [0.5, 0.5]);
+    assert_eq!(file.tensors().keys().collect::<Vec<_>>(), ["module.bias", "module.weight"]);
+    assert_eq!(values(&file, "module.weight"), [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(values(&file, "module.bias"), [0.5, 0.5]);
 }
 
 #[test]

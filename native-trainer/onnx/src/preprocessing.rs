@@ -270,7 +270,7 @@ fn timm(settings: &Map<String, Value>, _: &mut Vec<String>) -> Result<Option<Pre
 fn open_clip(settings: &Map<String, Value>, _: &mut Vec<String>) -> Result<Option<PreprocessingNumbers>> {
     /// OpenAI's, open_clip's defaults.
     const MEAN: [f32; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
-    const DEVIATION: [f32; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
+    const DEVIATION: [f32; 3] = [0.268_629_54, 0.261_302_6, 0.275_777_1];
     let Some(Value::Object(own)) = settings.get("preprocess_cfg") else { return Ok(None) };
     let of_model =
         settings.get("model_cfg").and_then(|model| model.pointer("/vision_cfg/image_size")).cloned();

@@ -32,7 +32,7 @@ fn pattern(count: usize, element: Element) -> Vec<f32> {
     let steps = (0..count).map(|at| (at * 37 % 199) as f32);
     match element {
         Element::Byte => steps.collect(),
-        Element::Float => steps.map(|step| step / 100.0 - 1.0).collect(),
+        Element::Float | Element::Half | Element::Double => steps.map(|step| step / 100.0 - 1.0).collect(),
     }
 }
 

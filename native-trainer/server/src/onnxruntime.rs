@@ -32,6 +32,18 @@ pub struct OnnxRuntime {
 }
 
 impl OnnxRuntime {
+    /// Checks a folder that was given, before long work.
+    ///
+    /// # Errors
+    ///
+    /// The folder has other files.
+    pub fn check(given: Option<&Path>) -> Result<()> {
+        match given.and_then(check) {
+            Some(fault) => Err(problem(format!("this is not ONNX Runtime for the page: {fault}"), hint())),
+            None => Ok(()),
+        }
+    }
+
     /// Finds it for bundles that need it: in the folder `given`, else in that of the page, else in `share/akin` beside the
     /// folder of this program. None if no bundle needs it.
     ///
@@ -63,10 +75,7 @@ impl OnnxRuntime {
             format!(
                 "the bundle {bundle} has an encoder that is an ONNX file, and ONNX Runtime for the page is missing: {fault}"
             ),
-            format!(
-                "run `npm pack onnxruntime-web@{VERSION}`, unpack it, and add `--onnxruntime package/dist`; \
-                 `native-trainer/install` and `akin page` in a clone of the repository bring it, too"
-            ),
+            hint(),
         ))
     }
 
@@ -89,6 +98,13 @@ impl OnnxRuntime {
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+fn hint() -> String {
+    format!(
+        "run `npm pack onnxruntime-web@{VERSION}`, unpack it, and add `--onnxruntime package/dist`; \
+         `native-trainer/install` and `akin page` in a clone of the repository bring it, too"
+    )
 }
 
 /// A file of ONNX Runtime.

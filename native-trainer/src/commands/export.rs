@@ -18,6 +18,7 @@ use akin_base::quantities::counted;
 use akin_base::{directory, shell, terminal};
 use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, ItemKinship, Items, label_bytes};
 use akin_core::evaluate::EvaluationConfig;
+use akin_core::models::BackboneEntry;
 use akin_server::bundles::Bundles;
 use akin_server::onnxruntime::OnnxRuntime;
 use akin_server::{page, site};
@@ -34,6 +35,7 @@ use crate::config::{Config, DataConfig};
 use crate::data::Dataset;
 use crate::evaluation::model_card::{model_card_file, text};
 use crate::evaluation::projection::Method;
+use crate::exchange::{self, Exchange, Format};
 use crate::pictures::loader::Pictures;
 use crate::runs::code_lengths::{distinct_names, families};
 use crate::runs::run::{Run, Which, refuse_twins};
@@ -50,6 +52,10 @@ pub struct ExportArgs {
     /// The folder to write.
     #[arg(long, value_name = "BUNDLE")]
     pub out: PathBuf,
+    /// Write the encoder for other tools instead of a bundle: one run, in this format. The lines of Python that load it are
+    /// printed.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = BUNDLE_ONLY)]
+    pub to: Option<Format>,
     /// Replace an existing bundle, and an existing site.
     #[arg(long)]
     pub overwrite: bool,
@@ -75,6 +81,9 @@ pub struct ExportArgs {
     #[arg(long, default_value = "", hide_default_value = true)]
     pub description: String,
     /// The licence of images and weights, such as "CC-BY-4.0".
+    ///
+    /// Where the weights that a run began with have a licence that binds whoever passes them on, as DINOv3's do, it has to
+    /// name that licence.
     #[arg(long, default_value = "", hide_default_value = true)]
     pub licence: String,
     /// Credit and licence text of the data, in Markdown: stored in the bundle and shown under its models.
@@ -104,6 +113,9 @@ pub struct ExportArgs {
     pub embeddings: EmbeddingArgs,
 }
 
+/// The options that are for bundles alone.
+const BUNDLE_ONLY: [&str; 8] = ["site", "with", "page", "thumbnail", "half", "group_bits", "maps", "no_maps"];
+
 /// The maps that are written by default.
 pub const ALL_MAPS: [Method; 4] = [Method::Pca, Method::Tsne, Method::Umap, Method::Poincare];
 
@@ -113,6 +125,26 @@ pub const TILE: u32 = 96;
 const MODEL_CARD: &str = "README.md";
 /// The file of credit and licence text.
 pub const NOTICE: &str = "NOTICE.md";
+
+/// Refuses a licence that leaves out that of the weights which a run began with, where this licence binds whoever passes
+/// on what was trained from them.
+fn require_licences(runs: &[Run], licence: &str) -> Result<()> {
+    let begun = runs.iter().filter(|run| run.config.model.weights.is_some());
+    begun.map(|run| run.config.model.backbone.entry()).try_for_each(|entry| require_licence(entry, licence))
+}
+
+fn require_licence(entry: &BackboneEntry, licence: &str) -> Result<()> {
+    match entry.licence {
+        Some(required) if !licence.contains(required) => Err(problem(
+            format!(
+                "the weights of {} may be passed on only under the {required}, and `--licence` does not name it",
+                entry.title
+            ),
+            format!("read that licence, and give `--licence \"{required}\"`, with the licence of the images"),
+        )),
+        _ => Ok(()),
+    }
+}
 
 /// What to write into a bundle.
 pub struct Export<'a> {
@@ -171,6 +203,29 @@ pub fn run(args: ExportArgs) -> Result<()> {
     for run in &mut runs {
         run.config.run.device = args.compute.device.unwrap_or(run.config.run.device);
     }
+    let notice = args.notice.as_deref().map(read_notice).transpose()?;
+    if let Some(format) = args.to {
+        let [run] = &runs[..] else {
+            return Err(problem(
+                format!("`--to` is given with {} runs, but it writes one encoder", runs.len()),
+                "export each run into a folder of its own",
+            ));
+        };
+        return exchange::export(&Exchange {
+            run,
+            which: args.compute.which,
+            format,
+            out: &args.out,
+            overwrite: args.overwrite,
+            title: args.title,
+            description: args.description,
+            data: title_of(&run.config.data),
+            licence: args.licence,
+            notice,
+            progress: args.compute.progress,
+        });
+    }
+    OnnxRuntime::check(args.onnxruntime.as_deref())?;
     // Errors in the site are reported before the gallery is embedded.
     let page = match &args.site {
         Some(site) => {
@@ -183,19 +238,12 @@ pub fn run(args: ExportArgs) -> Result<()> {
         }
         None => None,
     };
+    require_licences(&runs, &args.licence)?;
     let title = match (args.title, runs.first()) {
         (Some(title), _) => title,
         (None, Some(run)) => title_of(&run.config.data),
         (None, None) => title_of(&args.embeddings.data()?),
     };
-    let notice = args.notice.map(|path| {
-        let text =
-            read_regular_file(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
-        text.advise(
-            || format!("the notice {} cannot be read", path.display()),
-            "give a text file in UTF-8 with `--notice`",
-        )
-    });
     let settings = Export {
         runs: &runs,
         which: args.compute.which,
@@ -204,7 +252,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         title,
         description: args.description,
         licence: args.licence,
-        notice: notice.transpose()?,
+        notice,
         tile: args.thumbnail,
         half: args.half,
         group_bits: args.group_bits,
@@ -231,6 +279,15 @@ pub fn run(args: ExportArgs) -> Result<()> {
             .say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
     }
     Ok(())
+}
+
+/// The text of `--notice`.
+fn read_notice(path: &Path) -> Result<String> {
+    let text = read_regular_file(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    text.advise(
+        || format!("the notice {} cannot be read", path.display()),
+        "give a text file in UTF-8 with `--notice`",
+    )
 }
 
 /// Refuses a bundle that is the site or is inside it, a site inside the bundle, and a bundle that is given twice.
@@ -412,4 +469,20 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         levels.iter().map(|level| text(level)).collect::<Vec<_>>().join(", "),
         text(&export.title),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use akin_core::models::BackboneConfig;
+
+    use super::*;
+
+    #[test]
+    fn weights_that_may_be_passed_on_only_under_their_licence_need_its_name() {
+        let entry = |name| BackboneConfig::named(name).unwrap().entry();
+        let error = require_licence(entry("dinov3_b16"), "CC-BY-4.0").unwrap_err().to_string();
+        assert!(error.contains("DINOv3 License"), "{error}");
+        require_licence(entry("dinov3_b16"), "photos CC-BY-4.0, weights DINOv3 License").unwrap();
+        require_licence(entry("dinov2_b14"), "").unwrap();
+    }
 }

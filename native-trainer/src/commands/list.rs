@@ -1,7 +1,11 @@
 //! `akin list`: the names of backbones, losses, miners, metrics, recipes and sources, and the settings of each.
 
+use std::env;
+use std::process::Command;
+
 use akin_base::problem::{did_you_mean, problem};
-use akin_base::quantities::{count, rounded};
+use akin_base::progress::Progress;
+use akin_base::quantities::{count, rounded, rounded_bytes};
 use akin_base::terminal;
 use akin_base::text_table::align_words;
 use akin_core::losses::{LossConfig, LossEntry};
@@ -19,12 +23,13 @@ use crate::config::recipes::{RECIPES, Recipe};
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
 use crate::config::{DataKind, DeviceName};
 use crate::data;
+use crate::training::step_cost::{StepCost, step_cost};
 
 /// What to list.
 #[derive(Debug, Subcommand)]
 pub enum ListCommand {
     /// List the backbones, the networks from image to features that `model.backbone` names.
-    Backbones(ListArgs),
+    Backbones(ListBackbonesArgs),
     /// List the losses, which the `kind` of a `[loss]` table names.
     Losses(ListLossesArgs),
     /// List the miners, which choose the pairs or triplets of a loss.
@@ -45,6 +50,20 @@ pub struct ListArgs {
     /// Print the list as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The arguments of `akin list backbones`.
+#[derive(Debug, Args)]
+pub struct ListBackbonesArgs {
+    /// Measure what a training step of 64 images costs on this machine: its memory, and its time with AdamW. A few images
+    /// are measured and multiplied up, which takes some seconds for each backbone.
+    #[arg(long)]
+    pub costs: bool,
+    /// Print the cost of a step of this backbone as JSON.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub cost_of: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// The arguments of `akin list losses`.
@@ -106,7 +125,11 @@ struct List {
 /// Prints a list, the settings of one loss or miner, one recipe, or BibTeX.
 pub fn run(command: ListCommand) -> Result<()> {
     let text = match command {
-        ListCommand::Backbones(args) => backbones()?.print(&args)?,
+        ListCommand::Backbones(ListBackbonesArgs { cost_of: Some(name), .. }) => {
+            let config = BackboneConfig::named(&name)?;
+            serde_json::to_string(&step_cost(&config, STEP, &device::open(DeviceName::Auto)?)?)?
+        }
+        ListCommand::Backbones(args) => backbones(args.costs)?.print(&args.list)?,
         ListCommand::Losses(ListLossesArgs { show: Some(name), list }) => loss(&name, &list)?,
         ListCommand::Losses(args) if args.list.json => {
             serde_json::to_string_pretty(&*losses::CATALOGUE)? + "\n"
@@ -236,12 +259,28 @@ fn cited(sources: &[&str]) -> String {
     if sources.is_empty() { String::new() } else { format!(" [{}]", sources.join(", ")) }
 }
 
-fn backbones() -> Result<List> {
+/// The cost of a step of a backbone, measured by another process: this one keeps memory of what it measured before.
+fn cost_in_a_new_process(name: &str) -> Result<StepCost> {
+    let arguments = ["list", "backbones", "--cost-of", name];
+    let output =
+        Command::new(env::current_exe()?).args(arguments).stderr(terminal::stderr_of_child()).output()?;
+    serde_json::from_slice(&output.stdout).map_err(|_| {
+        problem(
+            format!("the process that measured {name} ended without a result"),
+            "there may be too little memory; `akin list backbones` without --costs needs none",
+        )
+    })
+}
+
+/// The images of the step whose cost is listed.
+const STEP: u64 = 64;
+
+fn backbones(costs: bool) -> Result<List> {
     let device = device::open(DeviceName::Auto)?;
     let row = |entry: &BackboneEntry| -> Result<Vec<String>> {
         let config = BackboneConfig::named(entry.name)?;
         let backbone = config.absent(&device)?;
-        Ok(vec![
+        let mut row = vec![
             entry.name.to_owned(),
             config.features().to_string(),
             format!("{0}×{0}", entry.side),
@@ -249,20 +288,24 @@ fn backbones() -> Result<List> {
             rounded(backbone.multiply_adds(entry.side)),
             if entry.batch_norm { "yes" } else { "no" }.to_owned(),
             entry.weights.unwrap_or("none").to_owned(),
-            entry.summary.replace('`', ""),
-        ])
+        ];
+        if costs {
+            Progress::default().say("Measuring", entry.title);
+            let StepCost { memory, seconds } = cost_in_a_new_process(entry.name)?;
+            row.push(memory.map_or("unknown".into(), rounded_bytes));
+            row.push(seconds.map_or("too little memory".into(), |seconds| format!("{seconds:.1} s")));
+        }
+        row.push(entry.summary.replace('`', ""));
+        Ok(row)
     };
+    let costs = if costs { &["memory at 64", "step of 64"][..] } else { &[] };
     Ok(List {
-        header: vec![
-            "backbone",
-            "features",
-            "image",
-            "parameters",
-            "multiply-adds",
-            "batch norm",
-            "weights",
-            "summary",
-        ],
+        header: [
+            &["backbone", "features", "image", "parameters", "multiply-adds", "batch norm", "weights"][..],
+            costs,
+            &["summary"],
+        ]
+        .concat(),
         rows: BACKBONES.iter().map(row).collect::<Result<_>>()?,
     })
 }

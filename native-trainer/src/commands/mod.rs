@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod embed;
 pub mod eval;
 pub mod export;
+pub mod import;
 pub mod init;
 pub mod known_gallery;
 pub mod list;

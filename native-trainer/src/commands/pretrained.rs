@@ -16,7 +16,7 @@ use super::data::fetch::{fetch_data_set, fetch_file};
 use crate::config::{ModelConfig, PretrainedConfig, Source, setting_name};
 use crate::data::entry;
 use crate::data::listing;
-use crate::runs::run::load_backbone;
+use crate::runs::run::{Loaded, load_weights, warn_of_unused};
 
 /// What only a config takes.
 #[derive(Clone, Debug, Default, Args)]
@@ -108,8 +108,9 @@ pub fn provide(config: &PretrainedConfig, yes: bool, data: bool, progress: Progr
 /// Weights that cannot be read, have another SHA-256 or do not fit.
 pub fn encoder(model: &ModelConfig, device: &Device, progress: Progress) -> Result<Encoder> {
     let mut encoder = model.bare_encoder().init(0, device)?;
-    let sha256 = load_backbone(&mut encoder, model)?;
-    if let (Some(path), Some(sha256)) = (&model.weights, sha256) {
+    let loaded = load_weights(&mut encoder, model)?;
+    if let (Some(path), Some(Loaded { sha256, unused })) = (&model.weights, loaded) {
+        warn_of_unused(path, &unused);
         let held = match &model.weights_sha256 {
             Some(published) if published.len() == 64 => "the published one".to_owned(),
             Some(published) => format!("which begins with {published}, as published"),

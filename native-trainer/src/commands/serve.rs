@@ -62,6 +62,7 @@ pub fn run(args: ServeArgs) -> Result<()> {
     for folder in &given {
         refuse_other(folder)?;
     }
+    OnnxRuntime::check(args.onnxruntime.as_deref())?;
     // Errors in a bundle, a run or the port are reported before a run is exported and the page is built.
     for run in &runs {
         check_run(run)?;

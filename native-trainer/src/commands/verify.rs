@@ -154,6 +154,9 @@ fn refuse_unfinished(verified: &[Verified]) -> Result<()> {
         Kind::Site => {
             format!("write it again with `akin export RUN --out BUNDLE --site {place} --overwrite`")
         }
+        Kind::Encoder => {
+            format!("write it again with `akin export RUN --to FORMAT --out {place} --overwrite`")
+        }
         Kind::DataSet => format!("draw it again with `akin biomorphs {place} --overwrite`"),
         Kind::Demo => format!("make it again with `akin demo --out {place} --overwrite`"),
     };
@@ -222,7 +225,7 @@ fn verify(path: &Path, place: Place, verified: &mut Vec<Verified>) -> Result<()>
     match mark.kind {
         Kind::Run => run_checks::check(path, &mut checks),
         Kind::Bundle => bundle_checks::check(path, &mut checks),
-        Kind::DataSet | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Site => {}
+        Kind::DataSet | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Encoder | Kind::Site => {}
     }
     verified.push(Verified {
         directory: path.to_owned(),

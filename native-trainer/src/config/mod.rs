@@ -185,6 +185,7 @@ impl Config {
         if let Some(published) = &self.published {
             published.validate(self.data.levels())?;
         }
+        self.check_length()?;
         if self.model.onnx().is_some() && !self.model.freeze_backbone {
             return Err(problem(
                 "the backbone is an ONNX file, whose weights akin cannot train: the engine computes it forwards only",
@@ -214,6 +215,23 @@ impl Config {
             ));
         }
         Ok(())
+    }
+
+    /// Checks that a training of no steps has all its weights from a file.
+    fn check_length(&self) -> Result<()> {
+        let length = self.run.steps.map_or("run.epochs", |_| "run.steps");
+        if self.run.steps != Some(0) && self.run.epochs != Some(0) {
+            return Ok(());
+        }
+        let lacks = match &self.model {
+            ModelConfig { weights: None, .. } => "model.weights",
+            ModelConfig { head: Some(_), head_weights: None, .. } => "model.head_weights",
+            _ => return Ok(()),
+        };
+        Err(problem(
+            format!("{length} is 0, so nothing would be trained, and {lacks} is not set"),
+            format!("set {length} to 1 or more, or use `akin import` for weights that are trained already"),
+        ))
     }
 
     /// Checks that parts of a batch give the embeddings that the whole batch gives.

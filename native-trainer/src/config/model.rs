@@ -6,7 +6,7 @@ use akin_base::problem::problem;
 use akin_core::digest::sha256;
 use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
-use akin_core::models::{BackboneConfig, HeadConfig, OnnxConfig, Pooling};
+use akin_core::models::{BackboneConfig, HeadConfig, LoraConfig, OnnxConfig, Pooling};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct ModelConfig {
     /// Where the file `weights` can be downloaded. `akin eval` and `akin embed` fetch it for a config, after asking, if it
     /// is not there. Default: none.
     pub weights_address: Option<String>,
+    /// The name of a linear layer in the file `weights` that the head begins with, such as `fc`; a layer normalisation beside
+    /// it becomes that of the head. `akin import` finds it. Default: none; the head begins with random weights.
+    pub head_weights: Option<String>,
     /// Whether the backbone keeps its initial weights. Its features are then computed once, without augmentation, and
     /// only the head is trained. Default false.
     #[serde(default)]
@@ -39,6 +42,14 @@ pub struct ModelConfig {
     /// Whether the patch embedding of a vision transformer keeps its initial weights. Default false.
     #[serde(default)]
     pub freeze_patch_embedding: bool,
+    /// Drop path, or stochastic depth, of a vision transformer: the probability, at least 0 and below 1, that training leaves
+    /// a branch of the last block out for an image. It grows evenly from 0 in the first block (Huang et al., 2016). 0.1
+    /// suits a ViT-B, 0.2 to 0.4 a ViT-L. Default 0.
+    #[serde(default)]
+    pub drop_path: f64,
+    /// Low-rank adapters (LoRA) of a vision transformer, for example `{ rank = 8 }`: only they and the head are trained, which
+    /// saves memory, and they are merged into the weights that are saved. Default: none.
+    pub lora: Option<LoraConfig>,
     /// How the features of all positions of an image become one vector. Default: `class_token` for a vision transformer,
     /// else `average`.
     pub pooling: Option<Pooling>,
@@ -77,12 +88,13 @@ impl ModelConfig {
         ))
     }
 
-    /// The parts of the encoder without a head, whose embedding is the features, scaled to unit length.
+    /// The parts of the encoder before a training. Without `head_weights` it has no head: the embedding is the features,
+    /// scaled to unit length.
     pub fn bare_encoder(&self) -> EncoderConfig {
         EncoderConfig {
             backbone: self.backbone.clone(),
             pooling: self.pooling,
-            head: None,
+            head: self.head.clone().filter(|_| self.head_weights.is_some()),
             preprocessing: self.preprocessing.clone(),
         }
     }
@@ -106,9 +118,11 @@ impl ModelConfig {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        for (key, value) in
-            [("weights_sha256", &self.weights_sha256), ("weights_address", &self.weights_address)]
-        {
+        for (key, value) in [
+            ("weights_sha256", &self.weights_sha256),
+            ("weights_address", &self.weights_address),
+            ("head_weights", &self.head_weights),
+        ] {
             ensure(value.is_none() || self.weights.is_some(), || {
                 (
                     format!("model.{key} is set, but model.weights is not"),
@@ -133,12 +147,34 @@ impl ModelConfig {
                 "write an address that starts with https:// or http://",
             )
         })?;
+        ensure(self.head_weights.is_none() || self.head.is_some(), || {
+            (
+                "model.head_weights is set, but there is no head".into(),
+                "add model.head with the dimension of the layer, for example { dimension = 128, layer_norm = false }",
+            )
+        })?;
         ensure(self.onnx().is_none() || self.weights.is_none(), || {
             (
                 "model.weights is set, but the backbone is an ONNX file, which has its weights".into(),
                 "remove model.weights, or choose a backbone that `akin list backbones` prints",
             )
         })?;
+        ensure((0.0..1.0).contains(&self.drop_path), || {
+            (
+                format!("model.drop_path is {}", self.drop_path),
+                "give a number of at least 0 and below 1, such as 0.1",
+            )
+        })?;
+        if let Some(lora) = &self.lora {
+            lora.validate()?;
+            let entry = self.backbone.entry();
+            ensure(entry.patch.is_some(), || {
+                (
+                    format!("model.lora is set, but {} is no vision transformer", entry.name),
+                    "remove model.lora, or choose a vision transformer as the backbone",
+                )
+            })?;
+        }
         ensure(!self.freeze_backbone || self.head.is_some(), || {
             (
                 "model.freeze_backbone is set and there is no head, so there is nothing to train".into(),

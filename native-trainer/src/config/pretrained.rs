@@ -36,8 +36,7 @@ pub struct PretrainedConfig {
     pub selection: Selection,
     /// The device that computes.
     pub device: DeviceName,
-    /// The backbone, its weights and the preprocessing of images. Its head has no weights without a training, so it is
-    /// left out.
+    /// The backbone, its weights and the preprocessing of images. A head without published weights is left out.
     pub model: ModelConfig,
     /// What evaluation reports.
     pub eval: EvaluationConfig,

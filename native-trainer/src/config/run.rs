@@ -42,7 +42,7 @@ pub struct RunConfig {
     /// multiplied by a scale on their way through the backbone. Default `single`.
     #[serde(default)]
     pub precision: Precision,
-    /// The number of batches to train on. Default: none; exactly one of `steps` and `epochs` must be set.
+    /// The number of batches to train on. With 0 the weights of `model.weights` become a run as they are. Default: none; exactly one of `steps` and `epochs` must be set.
     pub steps: Option<u64>,
     /// The number of epochs to train for. Default: none; exactly one of `steps` and `epochs` must be set.
     pub epochs: Option<u64>,
@@ -126,10 +126,6 @@ impl RunConfig {
                 ),
                 "set exactly one of run.steps and run.epochs",
             )
-        })?;
-        let length = self.steps.map(|_| "run.steps").unwrap_or("run.epochs");
-        ensure(self.steps != Some(0) && self.epochs != Some(0), || {
-            (format!("{length} is 0, so nothing would be trained"), "set it to 1 or more")
         })?;
         ensure(self.workers > 0, || {
             ("run.workers is 0".into(), "set it to 1, or to the number of GPUs to train on")

@@ -270,6 +270,16 @@ impl Source {
         line_of(&self.text, &path).map_or(Origin::Default, Origin::File)
     }
 
+    /// Removes a setting of the file.
+    pub fn remove(&mut self, key: &str) {
+        take(&mut self.table, key);
+    }
+
+    /// The value of a setting of the file, or that `--set` gave.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        value_at(&self.table, &key.split('.').map(str::to_owned).collect::<Vec<_>>())
+    }
+
     /// The config of a run, with the values of `over` laid over those of the file.
     ///
     /// # Errors

@@ -94,10 +94,15 @@ fn published_results_name_levels_and_data_sets_that_there_are() {
 #[test]
 fn every_backbone_gives_the_features_that_it_promises() {
     let device = Device::flex();
-    for kind in kinds_of::<BackboneConfig>() {
+    // That of an ONNX file is only known when the file is.
+    for kind in kinds_of::<BackboneConfig>().into_iter().filter(|kind| kind != "onnx") {
         let config = BackboneConfig::named(&kind).unwrap();
         let entry = config.entry();
         assert!(entry.side >= entry.smallest_side, "{kind}");
+        // Those of large ones take minutes; core compares small networks of the same form with the published ones.
+        if config.absent(&device).unwrap().parameters() > 30_000_000 {
+            continue;
+        }
         let backbone = config.init(&mut stream(0, "initialisation", &[]), &device).unwrap();
         let side = entry.smallest_side as usize;
         let outputs = backbone.outputs(Tensor::ones([2, 3, side, side], &device)).unwrap();
@@ -368,7 +373,7 @@ fn all_missing_keys_are_named_at_once() {
     let (message, hint) = refusal("[model]\nhead = {}", &[]);
     assert!(
         message.ends_with(&format!(
-            "these settings are missing: `model.head.dimension`, `model.backbone.kind` ({backbones}), \
+            "these settings are missing: `model.head.dimension`, `model.backbone.kind`, \
              `data.kind` ({data_kinds}), `data.path`, `data.levels`, `loss.kind`, `run.steps` or `run.epochs`"
         )),
         "{message}"
@@ -476,6 +481,15 @@ fn values_out_of_their_range_are_refused() {
         ("optimizer.clip_value=0", "optimizer.clip_value is 0"),
         ("optimizer.ema_decay=1", "optimizer.ema_decay is 1"),
         ("optimizer.ema_decay=0", "optimizer.ema_decay is 0"),
+        ("optimizer.layer_decay=0", "optimizer.layer_decay is 0"),
+        ("optimizer.layer_decay=1.1", "optimizer.layer_decay is 1.1"),
+        ("optimizer.layer_decay=nan", "optimizer.layer_decay is NaN"),
+        ("model.lora={rank=8}", "is no vision transformer"),
+        ("model.lora={rank=0}", "the rank of the adapters is 0"),
+        ("model.lora={rank=8,alpha=0}", "the alpha of the adapters is 0"),
+        ("model.lora={rank=8,layers=[]}", "the adapters are for no layer"),
+        ("model.drop_path=1", "model.drop_path is 1"),
+        ("model.drop_path=-0.1", "model.drop_path is -0.1"),
         ("run.workers=0", "run.workers is 0"),
         ("run.workers=-1", "a whole number of at least 1"),
         ("run.workers=1025", "run.workers is 1025; there are at most 1024"),

@@ -84,6 +84,8 @@ impl Config {
             let features = "model.freeze_backbone is set: features are computed once, without augmentation and in \
                             single precision";
             add("optimizer.lr_backbone", json!(optimizer.lr_backbone), json!(default.lr_backbone), why);
+            add("optimizer.layer_decay", json!(optimizer.layer_decay), json!(1.0), why);
+            add("model.lora", json!(model.lora), NONE, why);
             add("schedule.warmup_steps", json!(schedule.warmup_steps), NONE, why);
             add("schedule.warmup_epochs", json!(schedule.warmup_epochs), NONE, why);
             let single = json!(Precision::Single);
@@ -101,9 +103,14 @@ impl Config {
             let [value, default] = batch_norm;
             add("model.batch_norm", value, default, &without("batch normalisation"));
         }
-        if model.freeze_backbone || backbone.patch.is_none() {
+        if model.lora.is_some() {
+            let [value, default] = &patches;
+            let why = "model.lora is set, so only the adapters of the backbone are trained";
+            add("model.freeze_patch_embedding", value.clone(), default.clone(), why);
+        } else if model.freeze_backbone || backbone.patch.is_none() {
             let [value, default] = patches;
             add("model.freeze_patch_embedding", value, default, &without("patches"));
+            add("model.drop_path", json!(model.drop_path), json!(0.0), &without("drop path"));
         }
         if run.evaluate_every_epochs == 0 {
             let why = "run.evaluate_every_epochs is 0, so there is only the evaluation at the end";

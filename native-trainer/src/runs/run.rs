@@ -15,13 +15,15 @@ use std::{fs, io};
 
 use akin_base::directory::{self, Kind};
 use akin_base::files::{is_fault_of_file, read_regular_file, system_fault, write_atomic};
-use akin_base::problem::{Advise, problem, repeated};
+use akin_base::problem::{Advise, a_few, problem, repeated};
+use akin_base::quantities::counted;
 use akin_base::sealed::{self, Format};
 use akin_base::{shell, terminal};
 use akin_core::digest::sha256;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Space;
 use akin_core::metrics::Metric;
+use akin_core::models::PublishedWeights;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use clap::ValueEnum;
@@ -304,7 +306,7 @@ impl Run {
         write_atomic(&self.file("encoder.bpk"), |file| file.write_all(weights))
     }
 
-    /// The encoder before its training. Without a head if embeddings are compared by cosine, because
+    /// The encoder before its training. Unless the head has published weights, it is without one if embeddings are compared by cosine, because
     /// features can be compared so too; otherwise with a head of random weights.
     ///
     /// # Errors
@@ -312,7 +314,7 @@ impl Run {
     /// Weights that are missing or do not fit.
     pub fn untrained(&self, device: &Device) -> Result<Encoder> {
         let mut encoder = untrained_config(&self.config).init(self.config.run.seed, device)?;
-        load_backbone(&mut encoder, &self.config.model)?;
+        load_weights(&mut encoder, &self.config.model)?;
         Ok(encoder)
     }
 
@@ -347,11 +349,11 @@ pub fn refuse_twins(runs: &[Run]) -> Result<()> {
 
 /// The parts of [`Run::untrained`].
 pub fn untrained_config(config: &Config) -> EncoderConfig {
-    let mut config = encoder_config(config);
-    if config.geometry().space() == Space::Cosine {
-        config.head = None;
+    let mut encoder = encoder_config(config);
+    if encoder.geometry().space() == Space::Cosine && config.model.head_weights.is_none() {
+        encoder.head = None;
     }
-    config
+    encoder
 }
 
 /// The parts of the encoder that a config describes.
@@ -364,29 +366,62 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
     }
 }
 
-/// Reads the published weights of the backbone, `model.weights`, into the encoder, if the config names them, and attaches
-/// the engine of an ONNX file. Returns the SHA-256 of the weights' file.
+/// The weights of `model.weights` that went into an encoder.
+pub struct Loaded {
+    /// The SHA-256 of the file.
+    pub sha256: String,
+    /// The tensors of the file that are not used, without those of published classifiers.
+    pub unused: Vec<String>,
+}
+
+/// Reads `model.weights` into the backbone, if the config names them, and into the head, if it names a layer for it and the
+/// encoder has a head; attaches the engine of an ONNX file.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, has another SHA-256 than `model.weights_sha256` or does not fit, or a backbone without
 /// published weights.
-pub fn load_backbone(encoder: &mut Encoder, model: &ModelConfig) -> Result<Option<String>> {
+pub fn load_weights(encoder: &mut Encoder, model: &ModelConfig) -> Result<Option<Loaded>> {
     if model.onnx().is_some() {
         *encoder = onnx::attach(encoder.clone(), model)?;
     }
     let Some(path) = &model.weights else { return Ok(None) };
-    let bytes = read_regular_file(path).advise(
-        || format!("the weights {} cannot be read", path.display()),
-        "check model.weights, or remove it to start from random weights",
-    )?;
+    let bytes = read_weights(path)?;
     let sha256 = model.check_weights(&bytes)?;
-    encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())?;
-    if !is_finite(&encoder.backbone) {
+    let head = model.head_weights.as_deref().filter(|_| encoder.head.is_some());
+    let unused = PublishedWeights::parse(bytes)
+        .and_then(|weights| encoder.load_published(&weights, head))
+        .with_context(|| path.display().to_string())?;
+    if !is_finite(&*encoder) {
         return Err(problem(
             format!("the weights {} have NaN or infinity", path.display()),
             "the training that made them diverged, or the file is damaged: use other weights",
         ));
     }
-    Ok(Some(sha256))
+    Ok(Some(Loaded { sha256, unused }))
+}
+
+/// Says which tensors of a file of weights are not used.
+pub fn warn_of_unused(path: &Path, unused: &[String]) {
+    if !unused.is_empty() {
+        terminal::warn(format_args!(
+            "{} of {} {} not used: {}; model.head_weights can name a linear layer that becomes the head",
+            counted(unused.len(), "tensor", "tensors"),
+            path.display(),
+            if unused.len() == 1 { "is" } else { "are" },
+            a_few(unused),
+        ));
+    }
+}
+
+/// The bytes of a file of published weights.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+pub fn read_weights(path: &Path) -> Result<Vec<u8>> {
+    read_regular_file(path).advise(
+        || format!("the weights {} cannot be read", path.display()),
+        "check the path; without model.weights a training starts from random weights",
+    )
 }

@@ -84,9 +84,9 @@ impl Trained {
         Self { encoder, loss, optimizers: Optimizers::new(config), average, loss_scale }
     }
 
-    /// The encoder that is evaluated, saved and exported: the average, if there is one.
-    pub fn result(&self) -> &Encoder {
-        self.average.as_ref().map_or(&self.encoder, Average::encoder)
+    /// The encoder that is evaluated, saved and exported: the average, if there is one, with its adapters merged.
+    pub fn result(&self) -> Encoder {
+        self.average.as_ref().map_or(&self.encoder, Average::encoder).merge_adapters()
     }
 }
 

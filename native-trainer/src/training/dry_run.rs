@@ -11,8 +11,8 @@ use akin_core::image::Pixels;
 use akin_core::losses::Loss;
 use akin_figures::contact_sheet::{Cell, contact_sheet};
 use anyhow::Result;
-use burn::module::Module;
-use burn::tensor::Device;
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Device, Tensor};
 
 use crate::config::device::{has_gpu, is_cpu};
 use crate::config::{Config, DeviceName, setting_name};
@@ -293,13 +293,30 @@ struct Weights {
 
 impl Weights {
     fn new(config: &Config, encoder: &Encoder, loss: &Loss) -> Self {
-        let backbone = if config.model.freeze_backbone { 0 } else { encoder.backbone.parameters() };
+        let backbone = if config.model.freeze_backbone { 0 } else { learning(&encoder.backbone) };
         Self {
             encoder: encoder.num_params() as u64,
             learning: backbone + encoder.head.as_ref().map_or(0, |head| head.num_params() as u64),
             proxies: loss.num_params() as u64,
         }
     }
+}
+
+/// The numbers of a module that have gradients.
+fn learning(module: &impl Module) -> u64 {
+    struct Count(u64);
+
+    impl ModuleVisitor for Count {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if param.is_require_grad() {
+                self.0 += param.lazy_shape().num_elements() as u64;
+            }
+        }
+    }
+
+    let mut count = Count(0);
+    module.visit(&mut count);
+    count.0
 }
 
 /// The memory of a training step.
@@ -393,7 +410,7 @@ fn decoded(pictures: &Pictures, items: &[usize], count: usize) -> u64 {
 
 /// The bytes that a forward pass keeps for the gradient of an image. Known only where the system tells the memory of a
 /// process.
-fn activations(encoder: &Encoder) -> Option<u64> {
+pub(super) fn activations(encoder: &Encoder) -> Option<u64> {
     let device = Device::flex();
     let side = encoder.preprocessing().side();
     let picture = Pixels::new(side, side, vec![0; 3 * (side * side) as usize]).ok()?;

@@ -20,6 +20,7 @@ pub mod loss_scale;
 mod numbers;
 pub mod optimizer;
 pub mod sampler;
+pub mod step_cost;
 mod timetable;
 pub mod trend;
 mod view;
@@ -46,6 +47,7 @@ use akin_core::encoder::{Encoder, Precision};
 use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
 use akin_core::losses::{Draws, Loss, LossContext, Objective};
+use akin_core::models::DropPath;
 use akin_core::taxonomy::{Labels, UNKNOWN};
 use anyhow::{Context, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -59,7 +61,7 @@ use crate::evaluation::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::evaluation::report::{displayed, is_better, score};
 use crate::pictures::features::Features;
 use crate::pictures::loader::{Pictures, Position, TrainingBatch, Views};
-use crate::runs::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_backbone};
+use crate::runs::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_weights, warn_of_unused};
 use crate::training::checkpoint::{Checkpoint, Origin, Trained};
 use crate::training::checks::late_settings;
 use crate::training::loss_scale::LossScale;
@@ -324,12 +326,12 @@ pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
     )
 }
 
-/// The encoder that a training begins with.
+/// The encoder that a training begins with, and the tensors of `model.weights` that it does not use.
 ///
 /// # Errors
 ///
 /// A backbone that cannot be made, weights that cannot be read or do not fit.
-pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
+pub fn make_encoder(config: &Config, device: &Device) -> Result<(Encoder, Vec<String>)> {
     with_weights(config, encoder_config(config).init(config.run.seed, device)?)
 }
 
@@ -340,12 +342,17 @@ pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
 ///
 /// As [`make_encoder`].
 pub fn outline_encoder(config: &Config, device: &Device) -> Result<Encoder> {
-    with_weights(config, encoder_config(config).absent(device)?)
+    Ok(with_weights(config, encoder_config(config).absent(device)?)?.0)
 }
 
-fn with_weights(config: &Config, mut encoder: Encoder) -> Result<Encoder> {
-    load_backbone(&mut encoder, &config.model)?;
-    Ok(encoder.freeze(config.model.frozen()))
+fn with_weights(config: &Config, mut encoder: Encoder) -> Result<(Encoder, Vec<String>)> {
+    let unused = load_weights(&mut encoder, &config.model)?.map(|loaded| loaded.unused);
+    let encoder = encoder.freeze(config.model.frozen());
+    let encoder = match &config.model.lora {
+        Some(lora) if !config.model.freeze_backbone => encoder.adapt(lora, config.run.seed)?,
+        _ => encoder,
+    };
+    Ok((encoder, unused.unwrap_or_default()))
 }
 
 impl<'a> Training<'a> {
@@ -418,7 +425,10 @@ impl<'a> Training<'a> {
 
     fn initial_state(&self, start: Start) -> Result<State> {
         let config = &self.run.config;
-        let encoder = make_encoder(config, self.device())?;
+        let (encoder, unused) = make_encoder(config, self.device())?;
+        if let (Start::New { .. }, Some(path)) = (start, &config.model.weights) {
+            warn_of_unused(path, &unused);
+        }
         let loss = self.make_loss()?;
         let trained = Trained::new(encoder, loss, &config.optimizer, config.precision());
         if start != Start::Checkpoint {
@@ -615,7 +625,7 @@ impl<'a> Training<'a> {
             loss_scale: loss_scale.map(|scale| scale.factor()),
             workers: &self.workers,
             embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
-                self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
+                self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some().then_some(draws))
             },
         };
         let differentiated = images.differentiate(&encoder, &loss)?;
@@ -662,14 +672,15 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// The embeddings of some images of a batch, with gradients if the device has them.
+    /// The embeddings of some images of a batch, with gradients if the device has them. The `draws` are those of a backbone
+    /// that learns.
     fn embed_batch(
         &self,
         encoder: &Encoder,
         batch: &TrainingBatch,
         range: Range<usize>,
         device: &Device,
-        backbone_learns: bool,
+        draws: Option<Draws>,
     ) -> Result<Tensor<2>> {
         match &self.features {
             Some(features) => Ok(encoder.embed_features(features.batch(&batch.items[range], device))),
@@ -682,12 +693,20 @@ impl<'a> Training<'a> {
                         &half
                     }
                 };
+                let dropping;
+                let encoder = match (draws, self.run.config.model.drop_path) {
+                    (Some(Draws { seed, step }), rate) if rate > 0.0 => {
+                        dropping = encoder.with_drop_path(DropPath { rate, seed, step, first: range.start });
+                        &dropping
+                    }
+                    _ => encoder,
+                };
                 let views = match batch.views.get(range.clone()) {
                     Some(views) => Cow::Borrowed(views),
                     None => Cow::Owned(self.views(encoder).part(self.pictures, batch, range)),
                 };
                 let images = encoder.batch(&views, device);
-                let embeddings = if backbone_learns || !device.is_autodiff() {
+                let embeddings = if draws.is_some() || !device.is_autodiff() {
                     encoder.forward(images)
                 } else {
                     encoder.forward_frozen(images)
@@ -733,7 +752,7 @@ impl<'a> Training<'a> {
     /// Evaluates a training before its last step. Says whether that ends it.
     fn evaluate_on_the_way(&self, state: &mut State, journal: &mut Journal) -> Result<Course> {
         journal.measure_memory();
-        let report = self.evaluate(state.trained.result())?;
+        let report = self.evaluate(&state.trained.result())?;
         self.keep_best(state, &report)?;
         journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
         let Config { run, schedule, .. } = &self.run.config;
@@ -788,7 +807,7 @@ impl<'a> Training<'a> {
         self.run.write_weights(&weights)?;
         let (seconds, waiting) = (journal.seconds(), journal.waiting_seconds());
         journal.measure_memory();
-        let report = self.evaluate(state.trained.result())?;
+        let report = self.evaluate(&state.trained.result())?;
         if self.run.config.run.evaluate_every_epochs > 0 {
             self.keep_best(state, &report)?;
         }

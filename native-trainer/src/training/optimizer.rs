@@ -3,6 +3,7 @@
 
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
+use akin_core::models::Backbone;
 use anyhow::{Result, anyhow};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::decay::WeightDecayConfig;
@@ -147,6 +148,7 @@ pub struct Optimizers {
     backbone: ModuleOptimizer,
     head: ModuleOptimizer,
     proxies: ModuleOptimizer,
+    layer_decay: f64,
     clip_value: Option<f64>,
     clip_norm: Option<f64>,
 }
@@ -164,6 +166,7 @@ impl Optimizers {
             backbone: optimizer(config.rule, decay),
             head: optimizer(config.rule, decay),
             proxies: optimizer(config.rule, decay_of_proxies),
+            layer_decay: config.layer_decay,
             clip_value: config.clip_value,
             clip_norm: config.clip_norm,
         }
@@ -188,12 +191,23 @@ impl Optimizers {
         }
         let (encoder, ()) = encoder.map_parts(|module, module_head| {
             let module = match rates.backbone {
-                Some(rate) => self.backbone.step(rate, module, backbone),
+                Some(rate) => self.step_backbone(module, backbone, rate),
                 None => module,
             };
             (module, self.head.step(rates.head, module_head, head), ())
         });
         (encoder, self.step_proxies(loss, proxies, rates))
+    }
+
+    fn step_backbone(&mut self, mut backbone: Backbone, gradients: GradientsParams, rate: f64) -> Backbone {
+        if self.layer_decay == 1.0 {
+            return self.backbone.step(rate, backbone, gradients);
+        }
+        // A weight without a gradient does not move, so each depth can take its step apart.
+        for (above, gradients) in by_depth(&backbone, gradients).into_iter().rev().enumerate() {
+            backbone = self.backbone.step(rate * self.layer_decay.powi(above as i32), backbone, gradients);
+        }
+        backbone
     }
 
     fn step_proxies(&mut self, mut loss: Loss, mut gradients: GradientsParams, rates: &Rates) -> Loss {
@@ -331,6 +345,31 @@ fn optimizer(rule: Rule, decay: Decay) -> ModuleOptimizer {
 
 fn by_dimensions<O: Optimizer>(decay: Decay, build: impl Fn(f64) -> O) -> ModuleOptimizer {
     ByDimensions { matrices: build(decay.matrices), vectors: build(decay.vectors) }.into()
+}
+
+/// The gradients of a backbone by the depth of their weights, the shallowest first.
+fn by_depth(backbone: &Backbone, gradients: GradientsParams) -> Vec<GradientsParams> {
+    struct Sort<'a> {
+        from: GradientsParams,
+        depths: std::slice::Iter<'a, usize>,
+        sorted: Vec<GradientsParams>,
+    }
+
+    impl ModuleVisitor for Sort<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let depth = self.depths.next();
+            if let (Some(&depth), Some(gradient)) = (depth, self.from.remove::<D>(param.id)) {
+                self.sorted[depth].register(param.id, gradient);
+            }
+        }
+    }
+
+    let depths = backbone.depths();
+    let count = depths.iter().max().map_or(0, |deepest| deepest + 1);
+    let sorted = (0..count).map(|_| GradientsParams::new()).collect();
+    let mut sort = Sort { from: gradients, depths: depths.iter(), sorted };
+    backbone.visit(&mut sort);
+    sort.sorted
 }
 
 /// Takes the gradients of a module out of `gradients`.
@@ -547,6 +586,19 @@ mod tests {
         collect.0
     }
 
+    /// The numbers of each weight, statistics included.
+    fn by_weight(module: &impl Module) -> Vec<Vec<f32>> {
+        struct Collect(Vec<Vec<f32>>);
+        impl ModuleVisitor for Collect {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                self.0.push(param.val().into_data().try_to_vec().unwrap());
+            }
+        }
+        let mut collect = Collect(Vec::new());
+        module.visit(&mut collect);
+        collect.0
+    }
+
     const ALL: Rates = Rates { backbone: Some(1.0), head: 1.0, proxies: 1.0, terms: Vec::new() };
 
     #[test]
@@ -575,6 +627,31 @@ mod tests {
     fn a_frozen_backbone_does_not_move() {
         let frozen = Rates { backbone: None, head: 0.0, proxies: 0.0, terms: Vec::new() };
         assert_eq!(distance_moved(None, &frozen), 0.0);
+    }
+
+    #[test]
+    fn each_depth_of_the_backbone_moves_by_its_own_rate() {
+        let step = |layer_decay| {
+            let (encoder, loss, gradients) = small_network();
+            let rule = Rule::Sgd(Sgd::default());
+            let config =
+                OptimizerConfig { rule, layer_decay, weight_decay: 0.0, ..OptimizerConfig::default() };
+            let before = by_weight(&encoder.backbone);
+            let (encoder, _) = Optimizers::new(&config).step(encoder, loss, gradients, &ALL);
+            let after = by_weight(&encoder.backbone);
+            let moved = |(x, y): (&Vec<f32>, &Vec<f32>)| -> f64 {
+                x.iter().zip(y).map(|(x, y)| f64::from(x - y).powi(2)).sum::<f64>().sqrt()
+            };
+            let moves: Vec<f64> = before.iter().zip(&after).map(moved).collect();
+            (moves, encoder.backbone.depths())
+        };
+        let ((together, depths), (apart, _)) = (step(1.0), step(0.5));
+        let deepest = depths[depths.len() - 1];
+        assert!(deepest > 2 && together.len() == depths.len());
+        for ((together, apart), depth) in together.iter().zip(&apart).zip(&depths) {
+            let expected = together * 0.5_f64.powi((deepest - depth) as i32);
+            assert!((apart - expected).abs() < 1e-5 * together.max(1e-3), "{depth}: {apart}, not {expected}");
+        }
     }
 
     #[test]

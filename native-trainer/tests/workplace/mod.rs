@@ -1,12 +1,13 @@
 //! A folder in which a test runs `akin`, and the answer of `akin`.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A config whose training takes a moment.
@@ -183,4 +184,38 @@ impl Answer {
     pub(crate) fn trainings(&self) -> usize {
         self.stderr.matches("    Training ").count()
     }
+}
+
+/// Numbers from −1 to 1.
+pub(crate) fn noise(seed: u64) -> impl Iterator<Item = f64> {
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let x = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        ((x ^ (x >> 27)) >> 40) as f64 / f64::from(1 << 23) - 1.0
+    })
+}
+
+/// A file of safetensors with random weights of a backbone, whose names and shapes a fixture of core has, and of more layers.
+/// All names begin with `prefix`.
+pub(crate) fn weights(fixture: &str, prefix: &str, more: &[(&str, &[usize])]) -> Vec<u8> {
+    let fixture: Value = serde_json::from_str(fixture).unwrap();
+    let mut shapes: BTreeMap<String, Vec<usize>> =
+        serde_json::from_value(fixture["weights"].clone()).unwrap();
+    shapes.extend(more.iter().map(|(name, shape)| ((*name).to_owned(), shape.to_vec())));
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for (seed, (name, shape)) in (0..).zip(&shapes) {
+        let (count, start) = (shape.iter().product::<usize>(), data.len());
+        let (centre, scale) = match shape[..] {
+            [_] if name.ends_with(".weight") => (1.0, 0.25),
+            [_] => (0.0, 0.1),
+            _ => (0.0, (6.0 / shape[1..].iter().product::<usize>() as f64).sqrt().min(0.5)),
+        };
+        let numbers = noise(seed).take(count).map(|number| (centre + scale * number) as f32);
+        data.extend(numbers.flat_map(f32::to_le_bytes));
+        let entry = json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
+        header.insert(format!("{prefix}{name}"), entry);
+    }
+    let header = Value::Object(header).to_string();
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data[..]].concat()
 }

@@ -169,8 +169,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Compares the embeddings of the parity pictures, one after another, with the trainer's, which are the bytes of their
-    /// file. Returns a [`ParityCheck`].
+    /// Compares the embeddings of the first parity pictures, one after another, with the trainer's, the bytes of whose
+    /// file are given. Returns a [`ParityCheck`].
     ///
     /// # Errors
     ///
@@ -180,12 +180,14 @@ impl Engine {
         let trainers = manifest.parity_embeddings(encoder, trainers).map_err(thrown)?;
         let entry = manifest.encoder(encoder).map_err(thrown)?;
         let parity = entry.parity.as_ref().ok_or_else(|| misuse("the encoder has no parity check"))?;
-        if embeddings.len() != trainers.values().len() {
-            return Err(misuse("not every parity picture has an embedding"));
+        let pictures = embeddings.len() / entry.dimension;
+        if pictures == 0 || embeddings.len() % entry.dimension != 0 || pictures > trainers.len() {
+            return Err(misuse("these are not the embeddings of the first parity pictures"));
         }
-        let cosine = Parity::smallest_cosine(embeddings, trainers.values(), entry.dimension);
+        let cosine =
+            Parity::smallest_cosine(embeddings, &trainers.values()[..embeddings.len()], entry.dimension);
         Ok(to_js(&ParityCheck {
-            pictures: trainers.len(),
+            pictures,
             cosine: if cosine.is_nan() { -1.0 } else { cosine },
             bound: parity.bound(),
             passed: cosine >= parity.bound(),

@@ -7,7 +7,7 @@
 //! Engine.create("webgpu", …)   opens a device; after an error, try "cpu"
 //! engine.open(bundle.json)     checks the manifest
 //! engine.load_labels(bytes)
-//! engine.load_encoder(i, …)    loads weights and embeddings, and runs the self-test
+//! engine.load_encoder(i, …)    loads weights and embeddings
 //! engine.embed(i, image)       image bytes → embedding
 //! engine.rank(i, k, …)         ranks the gallery, with metrics or votes
 //! engine.look(i, query, item)  where two pictures carry their score; where that has no parts,

@@ -365,6 +365,11 @@ proxies?: MapProxies | null,
 class_means?: MapMeans | null, };
 
 /**
+ * The type of the numbers of a network's input.
+ */
+export type InputType = "f32" | "f16" | "u8";
+
+/**
  * What weights of 8 bits cost: the means of H-AP over the queries, measured at export.
  */
 export type Int8Loss = {
@@ -665,7 +670,7 @@ layout: Layout,
 /**
  * The type of the numbers of its input.
  */
-element_type: "f32" | "f16",
+element_type: InputType,
 /**
  * The name of the output to use: \[1, F\], \[1, T, F\] or \[1, F, H, W\].
  */

@@ -5,6 +5,7 @@
 
 mod pth;
 mod safetensors;
+mod transformer_names;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -126,10 +127,23 @@ impl WeightFile {
             safetensors::tensors(&bytes)
         };
         match tensors {
-            Ok(tensors) => Ok(Self { tensors: without_prefix(tensors), bytes }),
+            Ok(tensors) => Ok(Self { tensors, bytes }),
             Err(Flaw { what, advice }) => {
                 Err(Error::new(Kind::Weights, format!("the weights cannot be read: {what}"), advice))
             }
+        }
+    }
+
+    /// This file without the parts that all names begin with, such as `model.`.
+    pub fn without_common_prefix(mut self) -> Self {
+        loop {
+            let first = self.tensors.keys().next().and_then(|name| name.split_once('.'));
+            let Some(prefix) = first.map(|(part, _)| format!("{part}.")) else { return self };
+            if self.tensors.len() < 2 || !self.tensors.keys().all(|name| name.starts_with(&prefix)) {
+                return self;
+            }
+            let tensors = std::mem::take(&mut self.tensors).into_iter();
+            self.tensors = tensors.map(|(name, tensor)| (name[prefix.len()..].to_owned(), tensor)).collect();
         }
     }
 
@@ -199,15 +213,4 @@ impl From<Fault> for Flaw {
             },
         }
     }
-}
-
-/// Removes `module.` before every name, which torch writes for a model that was trained on several devices.
-fn without_prefix(tensors: BTreeMap<String, StoredTensor>) -> BTreeMap<String, StoredTensor> {
-    if tensors.keys().all(|name| name.starts_with("module.")) {
-        return tensors
-            .into_iter()
-            .map(|(name, tensor)| (name["module.".len()..].to_owned(), tensor))
-            .collect();
-    }
-    tensors
 }

@@ -18,6 +18,8 @@ pub enum Kind {
     Tuning,
     /// All of `akin demo`.
     Demo,
+    /// An encoder for other tools.
+    Encoder,
     /// The page and its bundles, to be published.
     Site,
 }
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Comparison => "comparison",
             Kind::Tuning => "tuning",
             Kind::Demo => "demo",
+            Kind::Encoder => "exported encoder",
             Kind::Site => "site",
         }
     }
@@ -41,7 +44,9 @@ impl Kind {
         match self {
             Kind::DataSet => "",
             Kind::Site => " with `--site DIR`",
-            Kind::Run | Kind::Bundle | Kind::Comparison | Kind::Tuning | Kind::Demo => " with `--out DIR`",
+            Kind::Run | Kind::Bundle | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Encoder => {
+                " with `--out DIR`"
+            }
         }
     }
 
@@ -102,6 +107,15 @@ impl Kind {
                 "models/**.lock",
             ],
             Kind::Demo => &["*.toml"],
+            Kind::Encoder => &[
+                "model.safetensors",
+                "model.onnx",
+                "encoder.py",
+                "config.json",
+                "preprocessor_config.json",
+                "README.md",
+                "LICENSE",
+            ],
             Kind::Site => &[],
         }
     }

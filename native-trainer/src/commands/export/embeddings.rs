@@ -32,7 +32,7 @@ pub struct EmbeddingArgs {
     ///
     /// The page shows their map and metrics, and searches with items of the gallery. It cannot search with other pictures,
     /// because it has no encoder for them.
-    #[arg(long, value_name = "FILE", conflicts_with = "runs", requires_all = ["labels", "levels"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "to"], requires_all = ["labels", "levels"])]
     pub embeddings: Option<PathBuf>,
     /// A CSV file with a row per embedding, in the same order: the path of the picture and a column per level.
     #[arg(long, value_name = "FILE.csv", requires = "embeddings")]
