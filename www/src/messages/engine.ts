@@ -240,9 +240,10 @@ family?: string | null,
  */
 dimension: number,
 /**
- * The path of the weights.
+ * The path of the weights. null if only the embeddings of the items are known: these can be searched and shown, but
+ * no other picture can be embedded.
  */
-weights: string,
+weights?: string | null,
 /**
  * The path of the gallery's embeddings.
  */
