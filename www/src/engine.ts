@@ -12,10 +12,10 @@ export interface Engine {
   map(canvas: OffscreenCanvas, tile: number): MapCanvas;
   open(bundleJson: Uint8Array): void;
   load_labels(bytes: Uint8Array): void;
-  /** `run` runs the ONNX file of the encoder, if it has one. */
+  /** An encoder of embeddings alone has no weights. `run` runs the ONNX file of the encoder, if it has one. */
   load_encoder(
     index: number,
-    weights: Uint8Array,
+    weights: Uint8Array | undefined,
     gallery: Uint8Array,
     queries: Uint8Array | undefined,
     run: Network["run"] | undefined,

@@ -58,7 +58,7 @@ export class Session extends EventTarget {
   private bundle: (OpenBundle & { readonly address: string }) | null = null;
   private source: Source = { bundle: "", backend: null };
   private readonly encoders = new Map<number, Promise<void>>();
-  /** The weights whose download the reader accepted. */
+  /** The encoders whose download the reader accepted. */
   private readonly accepted = new Set<string>();
   private withdrawOffer: (() => void) | null = null;
   /** Why the next engine must run on the CPU. */
@@ -134,7 +134,7 @@ export class Session extends EventTarget {
     const runtime = entry?.onnx ? RUNTIME[this.running?.backend ?? "cpu"].bytes : 0;
     const bytes = (entry && !isLocal(this.source.bundle) ? this.bytesOf(entry) : 0) + runtime;
     if (!entry || bytes <= LARGE_DOWNLOAD) return load();
-    const key = `${this.source.bundle} ${entry.weights}`;
+    const key = `${this.source.bundle} ${entry.gallery_embeddings}`;
     if (this.accepted.has(key)) return load();
     this.withdrawOffer?.();
     return new Promise<void>((resolve, reject) => {

@@ -301,7 +301,7 @@ async function checkParity(
   trainers: Uint8Array | undefined,
   pictures: readonly Uint8Array[],
 ): Promise<void> {
-  // A bundle of an older akin has no pictures.
+  // Embeddings alone have no network.
   if (!parity || !trainers) return;
   const { backend } = running;
   const key = new URL(`parity/${openManifest().digest}/${index}/${backend}`, scope.location.href).href;
@@ -466,13 +466,13 @@ function openManifest(): Manifest {
 
 const sizeOf = (path: string): number | null => manifest?.files.find((file) => file.path === path)?.bytes ?? null;
 
-/** The files of an encoder. Only some have an ONNX file and stored queries, and bundles of an older akin no parity check. */
+/** The files of an encoder. Embeddings alone have no weights and no parity check, and only some have an ONNX file and stored queries. */
 function encoderFiles(entry: EncoderEntry) {
   const some = (path: string | null | undefined, phase: Phase) =>
     path ? downloadOnce(path, phase) : Promise.resolve(undefined);
   return {
     network: some(entry.onnx?.file, "weights"),
-    weights: downloadOnce(entry.weights, "weights"),
+    weights: some(entry.weights, "weights"),
     gallery: downloadOnce(entry.gallery_embeddings, "gallery"),
     queries: some(entry.query_embeddings, "gallery"),
     trainers: some(entry.parity?.embeddings, "gallery"),

@@ -182,7 +182,7 @@ function manifestOf(
       name,
       description,
       dimension,
-      weights,
+      weights: weights ?? null,
       gallery_embeddings,
       query_embeddings: null,
       report: null,

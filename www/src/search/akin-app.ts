@@ -11,7 +11,7 @@
 //   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason]
 //   [data-testid=time]      [data-timing=whole|decoding|network|search|drawing|rest] with data-value in milliseconds
 //   [data-testid=encoders]  radio buttons by encoder name, and [data-testid=compare] for side by side
-//   [data-testid=file]      the file input
+//   [data-testid=file]      the file input; without an encoder, [data-testid=no-encoder] says why there is none
 //   .samples [data-item]    buttons that make an item the query; [data-testid=random]
 //   [data-testid=query]     data-query="item:N | image:NAME"
 //   [data-testid=ranking]   one for each encoder shown, with data-encoder, data-query, aria-busy; inside:
@@ -87,7 +87,10 @@ export class AkinApp extends LightElement {
       bundle: search.bundlePath,
       own: search.own,
       isOwn: search.isOwn,
-      encoder: search.bundle && search.loading === "ready" ? search.encoderName(search.shown.encoder) : null,
+      encoder:
+        search.bundle && search.loading === "ready" && search.embedsPictures
+          ? search.encoderName(search.shown.encoder)
+          : null,
       chooseBundle: (path) => search.chooseBundle(path),
       chooseOwn: () => search.chooseOwn(),
       makeOwn: (folder) => void search.makeOwn(folder),
@@ -114,6 +117,7 @@ export class AkinApp extends LightElement {
     return html`${search.isOwn && search.own.gallery ? ownHeader(search.own.gallery) : bundleHeader(collection)}
       <section class="ask" aria-label="Query">
         <akin-file
+          .embeds=${search.embedsPictures}
           @picture=${(event: CustomEvent<File>) => void search.searchPicture(event.detail)}
           @folder=${(event: CustomEvent<Promise<Folder>>) => void search.makeOwn(event.detail)}
           @reject=${(event: CustomEvent<Failure>) => search.rejectPicture(event.detail)}
@@ -149,6 +153,7 @@ export class AkinApp extends LightElement {
 
   private failureTitle({ code }: Failure): string {
     const { query } = this.search;
+    if (code === "encoder") return "This gallery has no encoder for your picture";
     if (code !== "image") return "This query could not be answered";
     return query?.kind === "image" ? `“${query.name}” cannot be read` : "This cannot be used as a query";
   }

@@ -130,6 +130,7 @@ function ranking(
             sprites,
             codes && { query: codes.query, result: codes.results[place] ?? "" },
             other ? levelsFurther(results, other.results, place) : 0,
+            search.embedsPictures,
           ),
         )}
     </ol>

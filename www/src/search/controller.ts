@@ -196,9 +196,10 @@ export class SearchController implements ReactiveController {
   private takeFromAddress(): void {
     // The reader's own picture can be asked for in any gallery, but its labels are those of one.
     const picture = this.query?.kind === "image" && this.values.q === null ? { ...this.query, labels: null } : null;
-    const query = picture ?? this.firstQuery();
+    this.set({ shown: this.firstShown() });
+    const query = (this.embedsPictures ? picture : null) ?? this.firstQuery();
     const isSame = query?.kind === "item" && this.query?.kind === "item" && query.item === this.query.item;
-    this.set({ shown: this.firstShown(), ...(isSame ? {} : { query }) });
+    if (!isSame) this.set({ query });
   }
 
   // --- Galleries ---------------------------------------------------------------------------------
@@ -253,6 +254,10 @@ export class SearchController implements ReactiveController {
     }
     const { bundle, shown } = this;
     if (!bundle || this.loading !== "ready") return;
+    if (!this.embedsPictures) {
+      this.own.refuse(noEncoder(this.encoderName(shown.encoder)));
+      return;
+    }
     const { bundle: path, backend } = this.values;
     const source = { bundle: path, backend };
     if (!(await this.own.make(folder, source, bundle.collection.manifest, shown.encoder))) return;
@@ -294,6 +299,11 @@ export class SearchController implements ReactiveController {
 
   encoderName(index: number): string {
     return session.entries()[index]?.name ?? "";
+  }
+
+  /** Whether the encoders shown embed pictures. A bundle may hold embeddings alone, without the weights that made them. */
+  get embedsPictures(): boolean {
+    return this.encodersShown().every((index) => (session.entries()[index]?.weights ?? null) !== null);
   }
 
   changeBackend(backend: Backend): void {
@@ -426,7 +436,7 @@ export class SearchController implements ReactiveController {
     const [, item, column = "1"] = /^(\d+)(?:\.([12]))?$/.exec(this.values.look) ?? [];
     const looking = { item: Number(item), column: Number(column) - 1 };
     const isKnown = this.answers[looking.column]?.results.some((result) => result.item === looking.item);
-    if (item !== undefined && isKnown) this.lookAt(looking);
+    if (item !== undefined && isKnown && this.embedsPictures) this.lookAt(looking);
     else if (this.look) this.closeLook();
   }
 
@@ -469,6 +479,10 @@ export class SearchController implements ReactiveController {
   }
 
   async searchPicture(file: File): Promise<void> {
+    if (!this.embedsPictures) {
+      this.rejectPicture(noEncoder(this.encoderName(this.shown.encoder)));
+      return;
+    }
     this.asked = performance.now();
     const bytes = new Uint8Array(await file.arrayBuffer());
     this.setQuery({ kind: "image", name: file.name, bytes, url: URL.createObjectURL(file), labels: null });
@@ -589,3 +603,11 @@ type State =
 function votedPath(votes: Vote[] | null): number[] | null {
   return votes ? [...votes].sort((a, b) => a.level - b.level).map((vote) => vote.class) : null;
 }
+
+/** Why a picture of the reader's own cannot be embedded. */
+const noEncoder = (name: string): Failure =>
+  failure(
+    "encoder",
+    `this gallery holds the embeddings ${name}, but not the encoder that made them, so no other picture can be compared with them`,
+    "search with a picture of the gallery, or open a bundle that has its encoder",
+  );

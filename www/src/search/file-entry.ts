@@ -1,5 +1,5 @@
 import { html } from "lit";
-import { state } from "lit/decorators.js";
+import { property, state } from "lit/decorators.js";
 import { failure } from "../failure.js";
 import { fromDrop } from "../gallery/photos.js";
 import { LightElement } from "../elements/light.js";
@@ -9,6 +9,8 @@ import { LightElement } from "../elements/light.js";
  * file, `folder` with the promise of a dropped folder or archive or of several dropped pictures, or `reject` with a failure.
  */
 export class AkinFile extends LightElement {
+  /** Whether the gallery has an encoder for pictures. Without one a bundle can still be dropped. */
+  @property({ attribute: false }) accessor embeds = true;
   @state() private accessor over = false;
   /** Entered minus left elements: enter and leave events come for every element that the pointer passes. */
   private depth = 0;
@@ -38,7 +40,12 @@ export class AkinFile extends LightElement {
         <circle cx="17" cy="19" r="3.5" />
         <path d="m8 36 11-11 7 7 6-6 9 9" />
       </svg>
-      <p class="entry-title">${this.over ? "Drop it to search with it" : "Search with your own picture"}</p>
+      ${this.embeds ? this.ways() : WITHOUT_ENCODER}
+    </div>`;
+  }
+
+  private ways() {
+    return html`<p class="entry-title">${this.over ? "Drop it to search with it" : "Search with your own picture"}</p>
       <p class="soft entry-ways">Drop it anywhere, paste it, or</p>
       <div class="entry-buttons">
         <label class="button file">
@@ -53,8 +60,7 @@ export class AkinFile extends LightElement {
         </label>
         <button type="button" class="quiet" data-testid="take-photo" @click=${this.photograph}>Take a photo</button>
       </div>
-      <p class="soft entry-note">JPEG, PNG, WebP. It stays on this device.</p>
-    </div>`;
+      <p class="soft entry-note">JPEG, PNG, WebP. It stays on this device.</p>`;
   }
 
   private readonly hasFileOrLink = (event: DragEvent): boolean =>
@@ -129,3 +135,9 @@ export class AkinFile extends LightElement {
   }
 }
 customElements.define("akin-file", AkinFile);
+
+const WITHOUT_ENCODER = html`<p class="entry-title" data-testid="no-encoder">This gallery has no encoder</p>
+  <p class="soft entry-ways">
+    It holds embeddings of its own pictures, but not the program that made them. So it cannot be searched with a picture
+    of yours. Choose one from the gallery.
+  </p>`;

@@ -19,6 +19,8 @@ export function resultCard(
   codes: { query: string; result: string } | null,
   /** By how many levels the other encoder's result at this rank is closer to the query. */
   further: number,
+  /** Whether the encoder can show where it looks. */
+  looks: boolean,
 ) {
   const { item, score, shared_level: shared } = result;
   const most = result.may_share ?? shared ?? 0;
@@ -45,18 +47,22 @@ export function resultCard(
       <span class="name">${collection.name(item)}</span>
       ${above === "" ? nothing : html`<span class="path">${above}</span>`}
     </button>
-    <button
-      type="button"
-      class="quiet where"
-      data-rove-beside
-      data-look-item=${item}
-      aria-label=${`Where it looks: result ${rank}, ${collection.name(item)}`}
-      tabindex="-1"
-    >
-      Where it looks
-    </button>
+    ${looks ? lookButton(item, rank, collection.name(item)) : nothing}
   </li>`;
 }
+
+/** Opens <akin-look>. */
+const lookButton = (item: number, rank: number, name: string) =>
+  html`<button
+    type="button"
+    class="quiet where"
+    data-rove-beside
+    data-look-item=${item}
+    aria-label=${`Where it looks: result ${rank}, ${name}`}
+    tabindex="-1"
+  >
+    Where it looks
+  </button>`;
 
 /** How many bits of a code differ; the score is minus that number. */
 const bitsText = (code: string, score: number): string => `${-score} of ${format.count(code.length, "bit")}`;
