@@ -1,5 +1,5 @@
 // A stand-in for the wasm engine, for work on the page alone: the same interface with toy embeddings.
-// `self.akinMock` or ?fail= in the module's address chooses a failure: webgpu | selftest | panic | bundle.
+// `self.akinMock` or ?fail= in the module's address chooses a failure: webgpu | parity | panic | bundle.
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const failure = (code, message, hint) => ({ code, message, hint });
@@ -53,23 +53,25 @@ export class Engine {
     this.depth = this.manifest.taxonomy.levels.length;
   }
 
-  async load_encoder(index, _weights, gallery) {
-    await pause(120);
+  load_encoder(index, _weights, gallery) {
+    const dimension = this.manifest.encoders[index].dimension;
+    this.encoders.set(index, { gallery: new Float32Array(gallery.slice().buffer), dimension });
+  }
+
+  check_parity() {
+    const passed = !(scenario === "parity" && this.backend === "webgpu");
+    return { pictures: 1, cosine: passed ? 1 : 0.31, bound: 0.9999, passed };
+  }
+
+  verify() {}
+
+  async embed(encoder, image) {
     if (scenario === "panic" && this.backend === "webgpu") {
       queueMicrotask(() => {
         throw new WebAssembly.RuntimeError("unreachable");
       });
       await new Promise(() => {});
     }
-    const dimension = this.manifest.encoders[index].dimension;
-    this.encoders.set(index, { gallery: new Float32Array(gallery.slice().buffer), dimension });
-    const passed = !(scenario === "selftest" && this.backend === "webgpu");
-    return { cosine: passed ? 1 : 0.31, ms: 120, passed };
-  }
-
-  verify() {}
-
-  async embed(encoder, image) {
     let bitmap;
     try {
       bitmap = await createImageBitmap(new Blob([image]));

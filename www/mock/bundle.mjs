@@ -102,6 +102,7 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs", codes = fal
   const buffer = (array) => Buffer.from(array.buffer);
   put("labels.bin", buffer(labels));
   put("thumbnails-0.png", png(sheet, COLUMNS * TILE, rows * TILE));
+  put("parity/0.png", png(new Uint8Array(TILE * TILE * 3), TILE, TILE));
   const report = (h_ap, ap) => ({
     config: { similarity: codes ? "hamming" : "cosine" },
     queries: items.length,
@@ -119,12 +120,14 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs", codes = fal
     const at = name.toLowerCase().replaceAll(" ", "-");
     put(`${at}/weights.bpk`, Buffer.alloc(640_000, 7));
     put(`${at}/gallery.f32`, buffer(embed(weights, spread, dimension)));
+    put(`${at}/parity.f32`, Buffer.alloc(4 * dimension));
     return {
       name,
       description,
       dimension,
       architecture: {},
       preprocessing: {},
+      parity: { embeddings: `${at}/parity.f32`, cosine: 0.9999 },
       weights: `${at}/weights.bpk`,
       gallery_embeddings: `${at}/gallery.f32`,
       query_embeddings: null,
@@ -170,6 +173,7 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs", codes = fal
         gallery: { count: items.length },
         queries: { count: 0 },
         labels: "labels.bin",
+        parity_pictures: ["parity/0.png"],
         thumbnails: { tile: TILE, columns: COLUMNS, rows: 20, sheets: ["thumbnails-0.png"] },
         evaluation_config: {},
         encoders,

@@ -199,7 +199,7 @@ await state("newer bundle", {
   expect: async (page) =>
     must((await page.getAttribute("[data-testid=notice]", "data-code")) === "bundle", "not refused by name"),
 });
-for (const fail of ["webgpu", "selftest", "panic"]) {
+for (const fail of ["webgpu", "parity", "panic"]) {
   await state(`fallback after ${fail}`, {
     fail,
     act: ready,
