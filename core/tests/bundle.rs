@@ -9,6 +9,7 @@ use akin_core::bundle::{
     number_bytes,
 };
 use akin_core::certainty::{BestScores, Calibration, Steps, Threshold};
+use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::{Normalisation, Preprocessing};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
@@ -488,7 +489,7 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ),
         ("/encoders/0/parity/cosine", json!(1.5), "must be -1 to 1"),
         ("/encoders/0/parity/cosine", json!(null), "is not valid"),
-        ("/encoders/0/parity", Value::Null, "no embeddings of them"),
+        ("/encoders/0/parity", Value::Null, "but no parity check"),
         ("/encoders/0/parity/embeddings", json!("no.f32"), "no.f32"),
         ("/parity_pictures", json!([]), "but there are none"),
         ("/parity_pictures", json!(["parity/2.jpg"]), "parity/2.jpg"),
@@ -722,21 +723,47 @@ fn an_onnx_file_is_required_of_the_reader_and_belongs_to_its_architecture() {
     assert!(writer().finish(&contents).unwrap_err().message().contains("not from 0 to 1"));
 }
 
+/// The bundle with an encoder of another program: its embeddings of the items alone.
+fn contents_without_weights() -> Contents {
+    let mut contents = contents();
+    let encoder = &mut contents.encoders[1];
+    encoder.weights = None;
+    encoder.preprocessing = None;
+    encoder.architecture = Value::Null;
+    encoder.parity = None;
+    contents
+}
+
 #[test]
-fn a_bundle_from_before_parity_checks_is_read() {
-    let manifest = Manifest::parse(&altered(|m| {
-        let fields = m.as_object_mut().unwrap();
-        fields.remove("requires");
-        fields.remove("parity_pictures");
-        for encoder in fields["encoders"].as_array_mut().unwrap() {
-            encoder.as_object_mut().unwrap().remove("parity");
-            encoder["self_test"] = json!([0.1, -0.3]);
-        }
-    }))
-    .unwrap();
-    assert_eq!(manifest.encoders[0].parity, None);
-    let error = manifest.parity_embeddings(0, &[]).unwrap_err();
+fn an_encoder_without_weights_has_embeddings_alone() {
+    let contents = contents_without_weights();
+    let manifest = read(&writer().finish(&contents).unwrap()).unwrap();
+    assert_eq!(manifest.contents(), &contents);
+    let error = manifest.parity_embeddings(1, &[]).unwrap_err();
     assert!(error.message().contains("has no parity check"), "{error}");
+    let error = EncoderConfig::of_bundle(&manifest.encoders[1]).unwrap_err();
+    assert!(error.message().contains("no weights that embed a picture"), "{error}");
+}
+
+#[test]
+fn a_wrong_encoder_without_weights_is_refused() {
+    let files = writer().finish(&contents_without_weights()).unwrap();
+    let value: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
+    assert_eq!(value["requires"], json!(["parity", "without_weights"]));
+    let some = "has some of weights, architecture, preprocessing and parity check, and not the others";
+    let happier = &value["encoders"][0];
+    for (path, change, message) in [
+        ("/requires", json!(["parity"]), "does not name \"without_weights\""),
+        ("/encoders/1/weights", happier["weights"].clone(), "but no parity check"),
+        ("/encoders/1/preprocessing", happier["preprocessing"].clone(), some),
+        ("/encoders/1/architecture", json!({ "backbone": "none" }), some),
+        ("/encoders/1/parity", happier["parity"].clone(), some),
+    ] {
+        let mut wrong = value.clone();
+        let (parent, field) = path.rsplit_once('/').unwrap();
+        wrong.pointer_mut(parent).unwrap()[field] = change;
+        assert_refused(&with_digest(wrong), message);
+    }
 }
 
 #[test]

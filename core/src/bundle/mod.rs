@@ -43,7 +43,7 @@ const KINSHIP: &str = "kinship";
 /// The feature that a bundle with the network of an encoder in an ONNX file requires of its reader.
 const ONNX: &str = "onnx";
 
-/// The feature that a bundle with a parity check in place of the older self-test requires of its reader.
+/// The feature that a bundle with a parity check requires of its reader.
 const PARITY: &str = "parity";
 
 /// The feature that a bundle with an encoder without weights requires of its reader.
@@ -82,7 +82,7 @@ pub struct Contents {
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub evaluation_config: EvaluationConfig,
     /// The paths of small pictures, PNG or JPEG, that every encoder embeds to show that a reader computes what the
-    /// trainer did. Empty in a bundle that was written before there were parity checks.
+    /// trainer did. Empty if and only if no encoder has weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parity_pictures: Vec<String>,
     /// The encoders over this gallery; at least one, each with a name of its own.
@@ -164,7 +164,7 @@ pub struct EncoderEntry {
     #[serde(default, skip_serializing_if = "ElementType::is_default")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub element_type: ElementType,
-    /// What the trainer makes of `parity_pictures`. `None` if and only if there are none.
+    /// What the trainer makes of `parity_pictures`. `None` if and only if there are no weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity: Option<Parity>,
     /// The network before the head, if it is an ONNX file.

@@ -433,9 +433,9 @@ impl Manifest {
         let EncoderEntry { name, dimension, parity, weights, .. } = entry;
         let pictures = self.parity_pictures.len();
         match parity {
-            None if pictures == 0 || weights.is_none() => Ok(()),
+            None if weights.is_none() => Ok(()),
             None => Err(inconsistent(format!(
-                "there are {pictures} parity pictures, but encoder {name:?} has no embeddings of them"
+                "encoder {name:?} has weights, but no parity check: embeddings of the parity pictures"
             ))),
             Some(_) if pictures == 0 => Err(inconsistent(format!(
                 "encoder {name:?} has embeddings of parity pictures, but there are none"

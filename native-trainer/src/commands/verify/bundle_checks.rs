@@ -65,18 +65,13 @@ pub fn check(directory: &Path, checks: &mut Checks) {
                  item has one label path",
             ),
         }
-        let Some(weights) = &entry.weights else {
+        let (Some(weights), Some(parity)) = (&entry.weights, &entry.parity) else {
             checks.note(&what, "has embeddings of its items alone, and no weights that embed other pictures");
             continue;
         };
         if bytes(weights).is_err() {
             continue;
         }
-        let Some(parity) = &entry.parity else {
-            checks
-                .note(&what, "has no parity check, because an older akin wrote it; export the bundle again");
-            continue;
-        };
         if entry.onnx.is_some() && !cfg!(feature = "onnx") {
             checks.note(
                 &what,
