@@ -77,6 +77,7 @@ write('weights.safetensors', zeroWeights());
 
 const FILES = ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'order,family,species'];
 const GALLERY = [...FILES, '--gallery', 'e.npy', '--gallery-labels', 'e-labels.csv', '--path-column', 'path'];
+const EXPORT = ['export', '--embeddings', 'e.npy', '--labels', 'e-labels.csv', '--levels', 'order,family,species', '--path-column', 'path', '--no-maps', '--out', 'new'];
 const GOOD = {
   init: ['init', 'data', '--out', 'new.toml'],
   'config check': ['config', 'check', 'tiny.toml'],
@@ -100,6 +101,7 @@ const GOOD = {
   'data stats': ['data', 'stats', 'tiny.toml'],
   'data fetch': ['data', 'fetch', 'aircraft', '--yes', '--from', 'http://127.0.0.1:9'],
   export: ['export', 'run', '--out', 'new'],
+  'export files': EXPORT,
   serve: ['serve', 'nowhere'],
   biomorphs: ['biomorphs', 'new'],
   demo: ['demo', '--out', 'new', '--no-serve'],
@@ -157,6 +159,7 @@ const BAD = {
   '--embedding-column': ['nowhere', ''],
   '--embeddings': ['nowhere.npy', 'e-labels.csv', 'data'],
   '--junk-column': ['nowhere', 'path', ''],
+  '--labels': ['nowhere.csv', 'e.npy', 'data', 'file', ''],
   '--levels': ['nowhere', 'species,family,order', 'order,order', ''],
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
   '--bootstrap': [...NUMBERS, '4294967295'],
@@ -212,14 +215,14 @@ const isFine = (command, option, value) =>
   (['--page', '--host'].includes(option) && command === 'demo') || // nothing is served
   (option === '--svg' && command === 'report' && value === 'nowhere/x.svg') || // a folder, which it makes
   (option === '--set' && command.startsWith('data ') && /^(run|nonsense)\./.test(value)) || // it reads only [data]
-  (option === '--path-column' && command !== 'eval files') ||
-  (option === '--levels' && !['eval files', 'init'].includes(command));
+  (option === '--path-column' && !command.endsWith(' files')) ||
+  (option === '--levels' && !['eval files', 'export files', 'init'].includes(command));
 
 const cases = [];
 const add = (name, args, prepare) => cases.push({ name, args, prepare });
 
 for (const [command, good] of Object.entries(GOOD)) {
-  const words = command === 'eval files' ? ['eval'] : command.split(' ');
+  const words = command.replace(' files', '').split(' ');
   const help = run([...words, '--help']).stdout;
   const options = [...help.matchAll(/^ +(?:-\w, )?(--[a-z-]+) <\S+>/gm)].map((match) => match[1]);
   for (const option of options.filter((option) => !FINE.has(option))) {
@@ -394,6 +397,7 @@ for (const [name, bytes] of Object.entries({
   'with a row of zeros': Buffer.concat([npy.subarray(0, -16), Buffer.alloc(16)]),
 })) {
   add(`embeddings ${name}`, FILES.with(2, 'bad.npy'), () => write('bad.npy', bytes));
+  add(`the export of embeddings ${name}`, EXPORT.with(2, 'bad.npy'), () => write('bad.npy', bytes));
 }
 
 const table = read('e-labels.csv').toString();
@@ -404,6 +408,7 @@ for (const [name, text] of Object.entries({
   'with too few lines': table.split('\n').slice(0, -2).join('\n'), 'with a class under two parents': table.replace(/,([^,]*),([^,\n]*)\n$/, ',other,$2\n'),
 })) {
   add(`labels ${name}`, FILES.with(4, 'bad.csv'), () => write('bad.csv', text));
+  add(`the export of embeddings and labels ${name}`, EXPORT.with(4, 'bad.csv'), () => write('bad.csv', text));
 }
 
 const species = [...new Set(table.trim().split('\n').slice(1).map((row) => row.split(',')[3]))];
@@ -490,6 +495,10 @@ for (const set of [
   add(`a training with ${set}`, [...GOOD.train, '--set', set]);
 }
 
+add('the export of embeddings with a missing picture', EXPORT.with(4, 'bad.csv'), () => write('bad.csv', table.replace('.png', '.jpg')));
+add('the export of embeddings of another run', ['export', 'run', ...EXPORT.slice(1)]);
+add('the export of embeddings for PyTorch', [...EXPORT, '--to', 'pytorch']);
+add('the export of embeddings without labels', ['export', '--embeddings', 'e.npy', '--out', 'new']);
 add('more shards than queries', [...FILES, '--shard', '1/99999', '--out', 'part.json']);
 for (const part of BAD['--merge']) add(`the merge of ${part}`, ['eval', '--merge', part]);
 

@@ -1,4 +1,5 @@
-//! Weights that another program trained become runs: evaluated, embedded, exported and trained further.
+//! What another program made is taken in: weights become runs, which are evaluated, embedded, exported and trained
+//! further, and embeddings become a gallery of the page.
 
 mod workplace;
 
@@ -81,4 +82,77 @@ fn weights_that_akin_cannot_use_are_refused_in_a_few_words() {
     refuse(&["cut.safetensors"], "cannot be read");
     refuse(&["nowhere.safetensors"], "cannot be read");
     refuse(&["data"], "cannot be read");
+}
+
+/// Embeddings of the images of `data/labels.csv`, in its order, in `e.npy`.
+fn embedded() -> Workplace {
+    let workplace = workplace();
+    workplace.akin(&["import", "w.safetensors", "tiny.toml", "--out", "run"]).expect_code(0);
+    let labels = workplace.read("data/labels.csv");
+    let images: Vec<String> =
+        labels.lines().skip(1).map(|row| format!("data/{}", row.split(',').next().unwrap())).collect();
+    let mut embed = vec!["embed", "run", "--out", "e.npy"];
+    embed.extend(images.iter().map(String::as_str));
+    workplace.akin(&embed).expect_code(0);
+    workplace
+}
+
+const OF_FILES: [&str; 7] =
+    ["export", "--embeddings", "e.npy", "--labels", "data/labels.csv", "--levels", "order,family,species"];
+
+#[test]
+fn embeddings_of_another_program_become_a_gallery_with_its_metrics() {
+    let workplace = embedded();
+    workplace.akin(&[&OF_FILES[..], &["--out", "b", "--maps", "pca"]].concat()).expect_code(0);
+    workplace.akin(&["verify", "b"]).expect_code(0).expect_stdout("embeddings of its items alone");
+    let manifest = workplace.json("b/bundle.json");
+    assert_eq!(manifest["title"], "data");
+    let encoder = &manifest["encoders"][0];
+    assert_eq!(encoder["name"], "e");
+    let report = &encoder["report"]["overall"];
+    let files =
+        ["--queries", "e.npy", "--query-labels", "data/labels.csv", "--levels", "order,family,species"];
+    let scores = workplace.akin(&[&["eval", "--json"], &files[..]].concat()).expect_code(0).stdout;
+    let scores: serde_json::Value = serde_json::from_str(&scores).unwrap();
+    assert_eq!(report["h_ap"], scores["overall"]["h_ap"]);
+    let card = workplace.read("b/README.md");
+    assert!(card.contains("Embeddings from e.npy") && card.contains("H-AP"), "{card}");
+    // The numbers in the bundle are those of the file, after its header of 128 bytes.
+    assert_eq!(workplace.bytes("b/0-e/gallery.f32"), workplace.bytes("e.npy")[128..]);
+    let picture =
+        workplace.read("data/labels.csv").lines().nth(1).unwrap().split(',').next().unwrap().to_owned();
+    workplace
+        .akin(&["search", "b", &format!("data/{picture}")])
+        .expect_code(1)
+        .expect_stderr("no weights that embed a picture");
+}
+
+#[test]
+fn several_encoders_of_the_same_items_are_compared() {
+    let workplace = embedded();
+    workplace.write("other/e.npy", workplace.bytes("e.npy"));
+    let both = [&OF_FILES[..], &["--embeddings", "other/e.npy", "--out", "b", "--no-maps"]].concat();
+    workplace.akin(&both).expect_code(0);
+    let manifest = workplace.json("b/bundle.json");
+    let names: Vec<&str> = manifest["encoders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["e", "e 2"]);
+    assert_eq!(workplace.bytes("b/0-e/gallery.f32"), workplace.bytes("b/1-e-2/gallery.f32"));
+}
+
+#[test]
+fn embeddings_without_a_row_of_labels_each_are_refused() {
+    let workplace = embedded();
+    let labels = workplace.read("data/labels.csv");
+    workplace
+        .write("data/short.csv", labels.lines().take(4).map(|row| format!("{row}\n")).collect::<String>());
+    let mut short = OF_FILES;
+    short[4] = "data/short.csv";
+    let answer = workplace.akin(&[&short[..], &["--out", "b"]].concat()).expect_code(1);
+    answer.expect_stderr("but `--labels` has 3 rows");
+    assert!(!workplace.path("b").exists());
 }

@@ -259,9 +259,10 @@ pub fn run(args: ExportArgs) -> Result<()> {
         maps: if args.no_maps { &[] } else { &args.maps },
         progress: args.compute.progress,
     };
-    match args.embeddings.embeddings {
-        Some(_) => args.embeddings.export(&settings)?,
-        None => export(&settings)?,
+    if args.embeddings.embeddings.is_empty() {
+        export(&settings)?;
+    } else {
+        args.embeddings.export(&settings)?;
     }
     terminal::print(&args.out.display().to_string())?;
     if let (Some(site), Some(page)) = (&args.site, page) {

@@ -79,8 +79,10 @@ impl Dataset {
     pub fn load_all(data: DataConfig) -> Result<Self> {
         // A split that is drawn needs no column.
         let split = SplitConfig { test_fraction: Some(0.5), ..SplitConfig::default() };
-        let mut dataset = Self::read(&Selection { data: data.clone(), split, seed: 0 })?;
-        dataset.splits = Splits { query: (0..dataset.paths.len()).collect(), ..Splits::default() };
+        let selection = Selection { data: data.clone(), split, seed: 0 };
+        let dataset = Self::read_and_split(&selection, |images, _, _| {
+            Ok(Splits { query: (0..images.len()).collect(), ..Splits::default() })
+        })?;
         dataset.check_splits(&data, &dataset.splits.named()[1..])?;
         dataset.check_files(&data)?;
         Ok(dataset)
@@ -93,6 +95,15 @@ impl Dataset {
     /// A source that cannot be read, labels that do not form a tree, or splits that contradict each
     /// other.
     pub fn read(selection: &Selection) -> Result<Self> {
+        Self::read_and_split(selection, |images, taxonomy, labels| {
+            Splits::new(images, taxonomy, labels, selection)
+        })
+    }
+
+    fn read_and_split(
+        selection: &Selection,
+        splits: impl FnOnce(&[ListedImage], &Taxonomy, &Labels) -> Result<Splits>,
+    ) -> Result<Self> {
         let Selection { data, split, .. } = selection;
         let listing = list(selection)?;
         let (mut images, identity) = (listing.images, listing.identity);
@@ -130,7 +141,7 @@ impl Dataset {
             None => Ok(Taxonomy::from_named_rows(data.levels(), &label_names, identity, &place)?),
         };
         let (taxonomy, labels) = read.with_context(|| data.path().display().to_string())?;
-        let splits = Splits::new(&images, &taxonomy, &labels, selection)?;
+        let splits = splits(&images, &taxonomy, &labels)?;
         // Junk is for the evaluation splits, which are not evaluated on when classes are held out.
         let junk = if split.holds_out() { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
         let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();

@@ -10,7 +10,7 @@ use toml::Table;
 use crate::config::{Config, Protocol, put};
 use crate::evaluation::report::{measurement, with_interval};
 
-/// The card as Markdown, with the configs of the encoders in their order.
+/// The card as Markdown, with the configs of the encoders in their order; there are none where the encoders have no weights.
 pub fn model_card_file(contents: &Contents, configs: &[&Config]) -> Result<String> {
     let mut card = format!("# {}\n", text(&contents.title));
     if !contents.description.is_empty() {
@@ -37,8 +37,8 @@ pub fn model_card_file(contents: &Contents, configs: &[&Config]) -> Result<Strin
     };
     card +=
         &format!("\nThe gallery has {}, {queries}.\n", counted(contents.gallery.count, "image", "images"));
-    for (encoder, config) in contents.encoders.iter().zip(configs) {
-        card += &about(encoder, config)?;
+    for (index, encoder) in contents.encoders.iter().enumerate() {
+        card += &about(encoder, configs.get(index).copied())?;
     }
     card +=
         "\n## Use\n\nThe folder is a bundle of akin.\n\n```sh\nakin serve .                  # the page\n";
@@ -50,16 +50,28 @@ pub fn model_card_file(contents: &Contents, configs: &[&Config]) -> Result<Strin
 }
 
 /// An encoder: its parts, its results and its config.
-fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
-    let side = config.model.preprocessing.side();
+fn about(encoder: &EncoderEntry, config: Option<&Config>) -> Result<String> {
+    let parts = config.map(|Config { model, .. }| {
+        let side = model.preprocessing.side();
+        format!("{}, images of {side}×{side} pixels, ", text(&model.backbone_title()))
+    });
     let mut about = format!(
-        "\n## Results of {}\n\n{}: {}, images of {side}×{side} pixels, embeddings of {} dimensions.\n",
+        "\n## Results of {}\n\n{}: {}embeddings of {} dimensions.\n",
         text(&encoder.name),
         text(&encoder.description),
-        text(&config.model.backbone_title()),
+        parts.unwrap_or_default(),
         encoder.dimension
     );
-    about += &results(&encoder.report, config);
+    let Some(config) = config else {
+        return Ok(about + &tables(&encoder.report));
+    };
+    // The protocol of DyML evaluates other labels than the report has.
+    about += &match config.split.protocol {
+        Protocol::Dyml => {
+            "\nThe model is evaluated by the protocol of DyML. `akin eval RUN` prints its results.\n".into()
+        }
+        _ => tables(&encoder.report),
+    };
     about += &format!(
         "\n<details><summary>Config</summary>\n\n```toml\n{}```\n\n</details>\n",
         toml::to_string(&without_places(config)?)?
@@ -67,12 +79,8 @@ fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
     Ok(about)
 }
 
-/// The tables of a report. The protocol of DyML evaluates other labels than the report has.
-fn results(report: &Report, config: &Config) -> String {
-    if config.split.protocol == Protocol::Dyml {
-        return "\nThe model is evaluated by the protocol of DyML. `akin eval RUN` prints its results.\n"
-            .into();
-    }
+/// The tables of a report.
+fn tables(report: &Report) -> String {
     let mut tables = String::new();
     let metrics = |per_level: bool| -> Vec<Metric> {
         report.config.metrics.iter().copied().filter(|metric| metric.entry().per_level == per_level).collect()

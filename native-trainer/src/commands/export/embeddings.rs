@@ -1,6 +1,6 @@
 //! A bundle of embeddings that another program made, without the weights of its encoder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use akin_base::directory::{self, Kind};
 use akin_base::problem::problem;
@@ -14,7 +14,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::encoder::{Added, add_items};
+use super::encoder::{Added, add_items, slug};
 use super::{Export, write};
 use crate::commands::arguments::similarity;
 use crate::config::{DataConfig, TableConfig};
@@ -22,6 +22,7 @@ use crate::data::Dataset;
 use crate::evaluation::embedding::{Embedded, evaluate_splits};
 use crate::evaluation::model_card::text;
 use crate::pictures::loader::Pictures;
+use crate::runs::code_lengths::numbered;
 
 /// Embeddings of any origin, in place of a run.
 #[derive(Clone, Debug, Args)]
@@ -31,9 +32,9 @@ pub struct EmbeddingArgs {
     /// per row of `--labels`.
     ///
     /// The page shows their map and metrics, and searches with items of the gallery. It cannot search with other pictures,
-    /// because it has no encoder for them.
+    /// because it has no encoder for them. Can be repeated, to compare several encoders of the same items.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "to"], requires_all = ["labels", "levels"])]
-    pub embeddings: Option<PathBuf>,
+    pub embeddings: Vec<PathBuf>,
     /// A CSV file with a row per embedding, in the same order: the path of the picture and a column per level.
     #[arg(long, value_name = "FILE.csv", requires = "embeddings")]
     pub labels: Option<PathBuf>,
@@ -59,11 +60,11 @@ impl EmbeddingArgs {
     ///
     /// # Errors
     ///
-    /// None: the settings are those of a table.
+    /// The working directory cannot be read.
     pub fn data(&self) -> Result<DataConfig> {
         let settings = json!({ "path": "", "levels": self.levels, "path_column": self.path_column, "qualify": self.qualify });
         let mut table: TableConfig = serde_json::from_value(settings)?;
-        table.path = self.labels.clone().unwrap_or_default();
+        table.path = std::path::absolute(self.labels.clone().unwrap_or_default())?;
         table.images.clone_from(&self.images);
         Ok(DataConfig::Csv(table))
     }
@@ -75,11 +76,57 @@ impl EmbeddingArgs {
     /// Files that cannot be read, or do not fit each other.
     pub fn export(&self, export: &Export) -> Result<()> {
         directory::check(Kind::Bundle, export.out, export.overwrite)?;
-        let path = self.embeddings.clone().unwrap_or_default();
-        let choice = Choice { name: None, packed: self.similarity == Similarity::Hamming };
-        let file = EmbeddingFile::open(&path, &choice)?;
+        let names = self.names();
         let dataset = Dataset::load_all(self.data()?)?;
-        let (rows, items) = (file.len(), dataset.paths.len());
+        let config = EvaluationConfig {
+            similarity: self.similarity,
+            bootstrap: Some(Default::default()),
+            ..EvaluationConfig::default()
+        };
+        let mut bundle = BundleWriter::new();
+        let (mut encoders, mut items) = (Vec::new(), Vec::new());
+        for (index, (path, name)) in self.embeddings.iter().zip(names).enumerate() {
+            let embeddings = self.read(path, dataset.paths.len())?;
+            // Every item is a query, so these are all items.
+            let embed =
+                |items: &[usize]| Ok(Embedded { items: items.to_vec(), embeddings: embeddings.clone() });
+            let evaluation = evaluate_splits(&dataset, &config, export.progress, embed)?;
+            let folder = slug(&name, index);
+            let Added { mut entry, gallery, .. } =
+                add_items(&mut bundle, export, &dataset, evaluation, &folder, 0, None)?;
+            entry.description =
+                format!("Embeddings from {}", path.file_name().unwrap_or_default().to_string_lossy());
+            entry.name = name;
+            encoders.push(entry);
+            items = gallery;
+        }
+        let list: String = encoders
+            .iter()
+            .map(|entry| format!("- **{}**: {}\n", text(&entry.name), text(&entry.description)))
+            .collect();
+        let card = format!(
+            "## Embeddings\n\n{list}\nOther programs made them. This bundle has no weights of an encoder, so it finds \
+             neighbours of its own items only."
+        );
+        let pictures = Pictures::of(&dataset);
+        write(export, bundle, card, &dataset, &pictures, &config, encoders, (items, Vec::new()), &[])
+    }
+
+    /// The names of the encoders: those of the files.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for path in &self.embeddings {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            names.push(numbered(&stem, |name| names.iter().any(|other| other == name)));
+        }
+        names
+    }
+
+    /// The embeddings of a file, one for each of `items` items.
+    fn read(&self, path: &Path, items: usize) -> Result<Embeddings> {
+        let choice = Choice { name: None, packed: self.similarity == Similarity::Hamming };
+        let file = EmbeddingFile::open(path, &choice)?;
+        let rows = file.len();
         if rows != items {
             return Err(problem(
                 format!(
@@ -93,29 +140,6 @@ impl EmbeddingArgs {
         }
         let mut values = vec![0.0; rows * file.dimension()];
         file.read(0, &mut values)?;
-        let embeddings = Embeddings::new(file.dimension(), values)?;
-        let config = EvaluationConfig {
-            similarity: self.similarity,
-            bootstrap: Some(Default::default()),
-            ..EvaluationConfig::default()
-        };
-        // Every item is a query, so these are all items.
-        let embed = |items: &[usize]| Ok(Embedded { items: items.to_vec(), embeddings: embeddings.clone() });
-        let evaluation = evaluate_splits(&dataset, &config, export.progress, embed)?;
-        let mut bundle = BundleWriter::new();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let Added { mut entry, gallery, .. } =
-            add_items(&mut bundle, export, &dataset, evaluation, "0-embeddings", 0, None)?;
-        entry.description =
-            format!("Embeddings from {}.", path.file_name().unwrap_or_default().to_string_lossy());
-        entry.name = name;
-        let card = format!(
-            "## Embeddings\n\n- **{}**: {} Another program made them. This bundle has no weights of its encoder, so it \
-             finds neighbours of its own items only.",
-            text(&entry.name),
-            text(&entry.description)
-        );
-        let pictures = Pictures::of(&dataset);
-        write(export, bundle, card, &dataset, &pictures, &config, vec![entry], (gallery, Vec::new()), &[])
+        Ok(Embeddings::new(file.dimension(), values)?)
     }
 }

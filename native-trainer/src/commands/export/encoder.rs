@@ -299,7 +299,7 @@ fn rounded(embeddings: &Embeddings, element_type: ElementType) -> akin_core::Res
 }
 
 /// A folder name of ASCII letters, digits and dashes.
-fn slug(name: &str, number: usize) -> String {
+pub fn slug(name: &str, number: usize) -> String {
     let plain: String = name
         .to_lowercase()
         .chars()
