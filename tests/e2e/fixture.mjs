@@ -170,6 +170,18 @@ function make(akin, folder) {
     "--licence",
     "CC0-1.0",
   );
+  // Embeddings alone, as if another program had made them.
+  run("embed", runs[0], "data/images", "--out", "others.npy");
+  const labels = readFileSync(join(folder, "others.csv"), "utf8")
+    .trim()
+    .split("\n")
+    .slice(1)
+    .map((path) => [path, ...path.split("/").slice(2, 5)].join(","));
+  const table = ["path,order,family,species", ...labels].join("\n");
+  writeFileSync(join(folder, "others.csv"), table);
+  const of = ["--embeddings", "others.npy", "--labels", "others.csv"];
+  const levels = ["--levels", "order,family,species"];
+  run("export", ...of, ...levels, "--out", "others", "--title", "Others");
   // The same gallery in half precision, with smaller thumbnails.
   run(
     "export",
