@@ -42,6 +42,7 @@ LINEAR = "layer_norm = false"
 # The backbone, torch's network of the same names, the side of the images, and settings of head and pooling.
 resnet = lambda name: lambda: torchvision.models.get_model(name, weights=None)
 vit = lambda name: lambda: timm.create_model(name, pretrained=False)
+tower = lambda name, outputs: lambda: timm.create_model(name, pretrained=False, num_classes=outputs)
 CASES = [
     ("small_resnet", None, 32, "", ""),
     ("mobilenet_v1_quarter", None, 64, "", ""),
@@ -61,6 +62,26 @@ CASES = [
     ("deit_s16_distilled", vit("deit_small_distilled_patch16_224"), 160, "", ""),
     ("dino_s16", vit("vit_small_patch16_224"), 96, "geometry = " + BALL, ""),
     ("dinov2_s14", vit("vit_small_patch14_reg4_dinov2"), 98, "", ""),
+    ("vit_b16", vit("vit_base_patch16_224"), 224, "", ""),
+    ("dinov2_b14_reg4", vit("vit_base_patch14_reg4_dinov2"), 224, "", '"average"'),
+    ("dinov2_b14", vit("vit_base_patch14_dinov2"), 224, "", ""),
+    ("dinov3_s16", vit("vit_small_patch16_dinov3"), 224, "", ""),
+    ("dinov3_s16", vit("vit_small_patch16_dinov3"), 96, LINEAR, '"average"'),
+    ("dinov3_s16_plus", vit("vit_small_plus_patch16_dinov3"), 160, "", '"max"'),
+    ("dinov3_b16", vit("vit_base_patch16_dinov3"), 224, "", ""),
+    ("clip_b16", tower("vit_base_patch16_clip_quickgelu_224", 512), 224, "", ""),
+    ("open_clip_b16", tower("vit_base_patch16_clip_224", 512), 160, LINEAR, ""),
+    ("siglip2_b16", vit("vit_base_patch16_siglip_224"), 224, "", ""),
+    ("siglip2_b16", vit("vit_base_patch16_siglip_224"), 160, LINEAR, ""),
+    ("convnext_t", vit("convnext_tiny"), 224, "", ""),
+    ("convnext_t", vit("convnext_tiny"), 96, LINEAR, ""),
+    ("convnext_b", vit("convnext_base"), 224, "", ""),
+    # Of these each takes some minutes.
+    ("vit_l16", vit("vit_large_patch16_224"), 96, "", ""),
+    ("dinov2_l14", vit("vit_large_patch14_dinov2"), 98, "", ""),
+    ("dinov2_l14_reg4", vit("vit_large_patch14_reg4_dinov2"), 98, "", ""),
+    ("dinov3_l16", vit("vit_large_patch16_dinov3"), 96, "", ""),
+    ("bioclip2", tower("vit_large_patch14_clip_224", 768), 98, "", ""),
 ]
 
 CONFIG = """

@@ -6,7 +6,7 @@ use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::Report;
 use akin_core::image::{Channels, Filter, Preprocessing};
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::torch::{Package, Recipe};
 use super::{Exchange, Files, Format};
@@ -60,13 +60,14 @@ pub fn files(exchange: &Exchange, config: &EncoderConfig, recipe: &Recipe) -> Re
     };
     Ok(vec![
         ("README.md".into(), card(exchange, config, recipe)?.into_bytes()),
-        ("config.json".into(), json(&settings(config, recipe.package))?),
+        ("config.json".into(), json(&settings(config, recipe))?),
         ("LICENSE".into(), licence.into_bytes()),
     ])
 }
 
 /// `config.json`: timm's where timm has the network, so that `timm.create_model("hf-hub:…")` finds it.
-fn settings(config: &EncoderConfig, package: Package) -> Value {
+fn settings(config: &EncoderConfig, recipe: &Recipe) -> Value {
+    let package = recipe.package;
     let numbers = config.preprocessing.numbers();
     let dimension = config.head.as_ref().map_or(0, |head| head.dimension);
     let akin = json!(config);
@@ -74,17 +75,26 @@ fn settings(config: &EncoderConfig, package: Package) -> Value {
         Package::Squeezenet => {
             return json!({ "architecture": "squeezenet1_1", "library": "torchvision", "akin": akin });
         }
-        Package::Resnet(name) => (name, None),
-        Package::Transformer(name, native) | Package::Distilled(name, native) => (name, Some(native)),
+        // timm has no place for a head behind the projection.
+        Package::Tower(name, _) => return json!({ "architecture": name, "library": "timm", "akin": akin }),
+        Package::Resnet(name) | Package::Dinov2(name) | Package::Rotary(name) | Package::Convnext(name) => {
+            (name, None)
+        }
+        Package::Transformer(name, native)
+        | Package::Distilled(name, native)
+        | Package::AttentionPooled(name, native) => (name, Some(native)),
     };
-    let mut arguments = json!({});
+    let mut arguments: Map<String, Value> =
+        recipe.arguments.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     if let Some(native) = native {
         // Otherwise timm interpolates the positions when it loads them.
-        arguments["img_size"] = native.into();
+        arguments.insert("img_size".into(), native.into());
     }
-    if native.is_some_and(|native| native != numbers.crop) {
-        arguments["dynamic_img_size"] = true.into();
-    }
+    let classifier = match package {
+        Package::Resnet(_) => "fc",
+        Package::Convnext(_) => "head.fc",
+        _ => "head",
+    };
     json!({
         "architecture": architecture,
         "num_classes": dimension,
@@ -99,7 +109,7 @@ fn settings(config: &EncoderConfig, package: Package) -> Value {
             "mean": numbers.mean.map(|mean| mean * numbers.scale_of_one()),
             "std": numbers.deviation.map(|deviation| deviation * numbers.scale_of_one()),
             "num_classes": dimension,
-            "classifier": if matches!(package, Package::Resnet(_)) { "fc" } else { "head" },
+            "classifier": classifier,
         },
         "akin": akin,
     })

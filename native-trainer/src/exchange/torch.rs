@@ -9,18 +9,24 @@ use akin_base::problem::problem;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Geometry;
 use akin_core::image::{Channels, Filter, Preprocessing};
-use akin_core::models::{HeadConfig, Pooling};
+use akin_core::models::{HeadConfig, Pooling, dinov2_positions};
 use anyhow::{Result, anyhow};
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
+use serde_json::{Value, json};
 
 /// The file of weights.
 pub const WEIGHTS: &str = "model.safetensors";
+/// The side of the images of DINOv2's published positions.
+const DINOV2_SIDE: u32 = 518;
 /// The lines that read weights for which no package has a network.
 pub const READ: &str =
     "from safetensors.torch import load_file\n\nweights = load_file(\"model.safetensors\")\n";
+
+/// Arguments of a Python function by name.
+type Arguments = Vec<(&'static str, Value)>;
 
 /// The network of a package that holds a backbone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +39,17 @@ pub enum Package {
     Transformer(&'static str, u32),
     /// The same with a distillation token, which has a head of its own.
     Distilled(&'static str, u32),
+    /// DINOv2 without registers in timm, which resamples positions otherwise than its published code does. So the file has
+    /// those of the images.
+    Dinov2(&'static str),
+    /// A tower of CLIP in timm, whose own head is the projection, with the side of its images.
+    Tower(&'static str, u32),
+    /// A transformer of timm with attention pooling, with the side of its images.
+    AttentionPooled(&'static str, u32),
+    /// A transformer of timm with rotations in place of learned positions.
+    Rotary(&'static str),
+    /// timm's ConvNeXt.
+    Convnext(&'static str),
 }
 
 impl Package {
@@ -46,7 +63,23 @@ impl Package {
             "vit_s16" | "dino_s16" => Self::Transformer("vit_small_patch16_224", 224),
             "deit_s16" => Self::Transformer("deit_small_patch16_224", 224),
             "deit_s16_distilled" => Self::Distilled("deit_small_distilled_patch16_224", 224),
+            "vit_b16" => Self::Transformer("vit_base_patch16_224", 224),
+            "vit_l16" => Self::Transformer("vit_large_patch16_224", 224),
             "dinov2_s14" => Self::Transformer("vit_small_patch14_reg4_dinov2", 518),
+            "dinov2_b14_reg4" => Self::Transformer("vit_base_patch14_reg4_dinov2", 518),
+            "dinov2_l14_reg4" => Self::Transformer("vit_large_patch14_reg4_dinov2", 518),
+            "dinov2_b14" => Self::Dinov2("vit_base_patch14_dinov2"),
+            "dinov2_l14" => Self::Dinov2("vit_large_patch14_dinov2"),
+            "dinov3_s16" => Self::Rotary("vit_small_patch16_dinov3"),
+            "dinov3_s16_plus" => Self::Rotary("vit_small_plus_patch16_dinov3"),
+            "dinov3_b16" => Self::Rotary("vit_base_patch16_dinov3"),
+            "dinov3_l16" => Self::Rotary("vit_large_patch16_dinov3"),
+            "clip_b16" => Self::Tower("vit_base_patch16_clip_quickgelu_224", 224),
+            "open_clip_b16" => Self::Tower("vit_base_patch16_clip_224", 224),
+            "bioclip2" => Self::Tower("vit_large_patch14_clip_224", 224),
+            "siglip2_b16" => Self::AttentionPooled("vit_base_patch16_siglip_224", 224),
+            "convnext_t" => Self::Convnext("convnext_tiny"),
+            "convnext_b" => Self::Convnext("convnext_base"),
             _ => return None,
         })
     }
@@ -57,8 +90,47 @@ impl Package {
             Self::Resnet(_) => vec!["fc".into()],
             // Behind the pooling, the flattening and the layer norm.
             Self::Squeezenet => vec![format!("classifier.{}", 2 + usize::from(head.layer_norm))],
-            Self::Transformer(..) => vec!["head".into()],
+            Self::Transformer(..) | Self::Dinov2(_) | Self::AttentionPooled(..) | Self::Rotary(_) => {
+                vec!["head".into()]
+            }
             Self::Distilled(..) => vec!["head".into(), "head_dist".into()],
+            Self::Tower(..) => vec!["projection".into()],
+            Self::Convnext(_) => vec!["head.fc".into()],
+        }
+    }
+
+    /// timm's arguments for a pooling.
+    fn pooling(self, pooling: Pooling) -> Option<Arguments> {
+        Some(match (self, pooling) {
+            (Self::Rotary(_), Pooling::ClassToken) => vec![("global_pool", json!("token"))],
+            (Self::Rotary(_), Pooling::Average) => vec![("global_pool", json!("avg"))],
+            (Self::Rotary(_), Pooling::Max) => vec![("global_pool", json!("max"))],
+            (Self::Convnext(_), Pooling::Average) => vec![],
+            (Self::Convnext(_), _) => return None,
+            (_, Pooling::ClassToken) => vec![],
+            (Self::Transformer(..) | Self::Dinov2(_), Pooling::Average) => {
+                vec![("global_pool", json!("avg")), ("fc_norm", json!(false))]
+            }
+            (Self::Transformer(..) | Self::Dinov2(_), Pooling::Max) => {
+                vec![("global_pool", json!("max")), ("fc_norm", json!(false))]
+            }
+            _ => return None,
+        })
+    }
+
+    /// timm's arguments for images of a side.
+    fn size(self, side: u32) -> Arguments {
+        match self {
+            Self::Transformer(_, native)
+            | Self::Distilled(_, native)
+            | Self::Tower(_, native)
+            | Self::AttentionPooled(_, native)
+                if side != native =>
+            {
+                vec![("dynamic_img_size", json!(true))]
+            }
+            Self::Dinov2(_) if side != DINOV2_SIDE => vec![("img_size", json!(side))],
+            _ => vec![],
         }
     }
 }
@@ -70,7 +142,12 @@ impl Package {
 /// Weights that cannot be read from the device.
 pub fn weights(encoder: &Encoder, config: &EncoderConfig) -> Result<Vec<u8>> {
     let mut tensors = Vec::new();
-    for (name, tensor) in encoder.backbone.weight_names().into_iter().zip(collect(&encoder.backbone)?) {
+    let package = Package::of(config.backbone.entry().name);
+    let side = config.preprocessing.side();
+    for (name, mut tensor) in encoder.backbone.weight_names().into_iter().zip(collect(&encoder.backbone)?) {
+        if let (Some(Package::Dinov2(_)), "pos_embed") = (package, name.as_str()) {
+            tensor = tensor.resampled(side as usize)?;
+        }
         if let Some(norm) = name.strip_suffix("running_mean") {
             // torch counts the batches that a normalisation has seen, and wants the count.
             let count = Stored { kind: Dtype::I64, shape: vec![], bytes: vec![0; 8] };
@@ -79,11 +156,7 @@ pub fn weights(encoder: &Encoder, config: &EncoderConfig) -> Result<Vec<u8>> {
         tensors.push((name, tensor));
     }
     if let (Some(head), Some(settings)) = (&encoder.head, &config.head) {
-        // CLIP and ConvNeXt have weights of their own below `head`.
-        let is_taken = tensors.iter().any(|(name, _)| name.starts_with("head."));
-        let own = if is_taken { "projection" } else { "head" };
-        let layers = Package::of(config.backbone.entry().name)
-            .map_or_else(|| vec![own.into()], |package| package.heads(settings));
+        let layers = package.map_or_else(|| vec!["head".into()], |package| package.heads(settings));
         let weights = collect(head)?;
         for layer in layers {
             let names = ["weight", "bias"].map(|name| format!("{layer}.{name}"));
@@ -103,6 +176,22 @@ struct Stored {
     kind: Dtype,
     shape: Vec<usize>,
     bytes: Vec<u8>,
+}
+
+impl Stored {
+    fn new<const D: usize>(value: Tensor<D>) -> Result<Self> {
+        let shape = value.dims().to_vec();
+        let data = value.try_into_data().map_err(|error| anyhow!("the weights cannot be read: {error}"))?;
+        let values = data.try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))?;
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Ok(Self { kind: Dtype::F32, shape, bytes })
+    }
+
+    /// The positions of DINOv2 for images of a side.
+    fn resampled(&self, side: usize) -> Result<Self> {
+        let data = TensorData::from_bytes_vec(self.bytes.clone(), self.shape.clone(), DType::F32);
+        Self::new(dinov2_positions(Tensor::from_data(data, &Device::flex()), side))
+    }
 }
 
 /// The weights of a module in the order of a visitor, as torch keeps them.
@@ -132,14 +221,8 @@ impl ModuleVisitor for Collect {
         let is_linear =
             self.path.last().is_some_and(|(name, kind)| name == "weight" && kind == "Struct:Linear");
         let value = if is_linear { param.val().swap_dims(0, 1) } else { param.val() };
-        let shape = value.dims().to_vec();
-        let read = value.try_into_data().map_err(|error| anyhow!("the weights cannot be read: {error}"));
-        let values = read.and_then(|data| data.try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}")));
-        match (&mut self.tensors, values) {
-            (Ok(tensors), Ok(values)) => {
-                let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-                tensors.push(Stored { kind: Dtype::F32, shape, bytes });
-            }
+        match (&mut self.tensors, Stored::new(value)) {
+            (Ok(tensors), Ok(stored)) => tensors.push(stored),
             (tensors @ Ok(_), Err(error)) => *tensors = Err(error),
             (Err(_), _) => {}
         }
@@ -150,6 +233,8 @@ impl ModuleVisitor for Collect {
 pub struct Recipe {
     /// The network.
     pub package: Package,
+    /// What timm makes the network with, beside its name and the number of its outputs.
+    pub arguments: Arguments,
     imports: Vec<&'static str>,
     lines: Vec<String>,
     /// The statements from `x`, what the network gives, to the embeddings.
@@ -180,7 +265,7 @@ impl Recipe {
             .filter(|head| head.layer_norm)
             .map(|_| format!("torch.nn.LayerNorm({features}, elementwise_affine=False)"));
         let load = format!("model.load_state_dict(load_file(\"{WEIGHTS}\"))");
-        let mut lines = Vec::new();
+        let (mut lines, mut arguments) = (Vec::new(), Arguments::new());
         let import = match package {
             Package::Resnet(name) => {
                 match &config.head {
@@ -212,30 +297,45 @@ impl Recipe {
                 lines.push(load);
                 "import torchvision"
             }
-            Package::Transformer(name, native) | Package::Distilled(name, native) => {
-                let is_distilled = matches!(package, Package::Distilled(..));
-                let pool = match pooling {
-                    Pooling::ClassToken => "",
-                    Pooling::Average if !is_distilled => ", global_pool=\"avg\", fc_norm=False",
-                    Pooling::Max if !is_distilled => ", global_pool=\"max\", fc_norm=False",
-                    _ => {
-                        return Err(problem(
-                            format!("timm's {name} has no pooling like that of the encoder"),
-                            "export it with `--to onnx`, which holds the pooling too",
-                        ));
+            Package::Transformer(name, _)
+            | Package::Distilled(name, _)
+            | Package::Dinov2(name)
+            | Package::Tower(name, _)
+            | Package::AttentionPooled(name, _)
+            | Package::Rotary(name)
+            | Package::Convnext(name) => {
+                let pooling = package.pooling(pooling).ok_or_else(|| {
+                    problem(
+                        format!("timm's {name} has no pooling like that of the encoder"),
+                        "export it with `--to onnx`, which holds the pooling too",
+                    )
+                })?;
+                let is_tower = matches!(package, Package::Tower(..));
+                arguments.extend(pooling);
+                arguments.extend(package.size(config.preprocessing.side()));
+                let outputs = if is_tower { features } else { dimension };
+                let given: String = arguments.iter().map(|(key, value)| python(key, value)).collect();
+                lines.push(format!("model = timm.create_model(\"{name}\", num_classes={outputs}{given})"));
+                if is_tower {
+                    lines.push("model.head.bias = None".into());
+                    if config.head.is_some() {
+                        lines.push(format!("model.projection = torch.nn.Linear({features}, {dimension})"));
                     }
-                };
-                let size = if config.preprocessing.side() == native { "" } else { ", dynamic_img_size=True" };
-                lines.push(format!(
-                    "model = timm.create_model(\"{name}\", num_classes={dimension}{pool}{size})"
-                ));
+                }
                 lines.push(load);
+                let head =
+                    if matches!(package, Package::Convnext(_)) { "model.head.fc" } else { "model.head" };
                 match norm {
-                    Some(norm) if is_distilled => {
+                    norm if is_tower && config.head.is_some() => {
+                        let layers = [Some(head.into()), norm, Some("model.projection".into())];
+                        let layers: Vec<String> = layers.into_iter().flatten().collect();
+                        lines.push(format!("{head} = torch.nn.Sequential({})", layers.join(", ")));
+                    }
+                    Some(norm) if matches!(package, Package::Distilled(..)) => {
                         lines.push("head, model.head, model.head_dist = model.head, torch.nn.Identity(), torch.nn.Identity()".into());
                         lines.push(format!("model = torch.nn.Sequential(model, {norm}, head)"));
                     }
-                    Some(norm) => lines.push(format!("model.head = torch.nn.Sequential({norm}, model.head)")),
+                    Some(norm) => lines.push(format!("{head} = torch.nn.Sequential({norm}, {head})")),
                     None => {}
                 }
                 "import timm"
@@ -243,6 +343,7 @@ impl Recipe {
         };
         Ok(Self {
             package,
+            arguments,
             imports: vec![import, "import torch", "from safetensors.torch import load_file"],
             lines,
             embed: embed(&config.geometry()),
@@ -281,6 +382,15 @@ impl Recipe {
             preprocess(preprocessing),
             self.embed.join("\n    ")
         )
+    }
+}
+
+/// An argument of a Python function after others.
+fn python(key: &str, value: &Value) -> String {
+    match value {
+        Value::Bool(true) => format!(", {key}=True"),
+        Value::Bool(false) => format!(", {key}=False"),
+        value => format!(", {key}={value}"),
     }
 }
 
@@ -346,23 +456,26 @@ fn preprocess(preprocessing: &Preprocessing) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use akin_core::image::Normalisation;
     use akin_core::models::{BACKBONES, BackboneConfig};
-    use burn::tensor::Device;
     use safetensors::SafeTensors;
-    use serde_json::Value;
 
     use super::*;
 
     /// An encoder with a head of eight dimensions. A large one has no weights, because drawing them takes long.
     fn encoder(name: &str) -> (Encoder, EncoderConfig) {
-        let backbone = BackboneConfig::named(name).unwrap();
-        let preprocessing = backbone.preprocessing();
-        let head = serde_json::from_value(serde_json::json!({ "dimension": 8 })).unwrap();
-        let config = EncoderConfig { backbone, pooling: None, head: Some(head), preprocessing };
+        let config = config_of(name);
         let device = Device::flex();
         let absent = config.absent(&device).unwrap();
         let is_small = absent.backbone.parameters() < 2_000_000;
         (if is_small { config.init(0, &device).unwrap() } else { absent }, config)
+    }
+
+    fn config_of(name: &str) -> EncoderConfig {
+        let backbone = BackboneConfig::named(name).unwrap();
+        let preprocessing = backbone.preprocessing();
+        let head = serde_json::from_value(json!({ "dimension": 8 })).unwrap();
+        EncoderConfig { backbone, pooling: None, head: Some(head), preprocessing }
     }
 
     /// What a published implementation computed; the largest ones have none.
@@ -410,6 +523,46 @@ mod tests {
                 let (ours, theirs) = (collect(&encoder.backbone).unwrap(), collect(&back).unwrap());
                 assert!(ours.iter().zip(&theirs).all(|(a, b)| a.bytes == b.bytes), "{}", entry.name);
             }
+        }
+    }
+
+    #[test]
+    fn every_backbone_with_published_weights_of_torchvision_or_timm_has_lines() {
+        for entry in BACKBONES.iter().filter(|entry| matches!(entry.weights, Some("timm" | "torchvision"))) {
+            let lines = Recipe::new(&config_of(entry.name)).unwrap().lines();
+            assert!(lines.contains("LayerNorm") && lines.contains("normalize(x)"), "{}: {lines}", entry.name);
+        }
+    }
+
+    #[test]
+    fn the_projection_of_clip_stands_before_the_head() {
+        let mut config = config_of("clip_b16");
+        config.preprocessing = Preprocessing::new(Normalisation::Clip, 160).unwrap();
+        let lines = Recipe::new(&config).unwrap().lines();
+        for part in [
+            "\"vit_base_patch16_clip_quickgelu_224\", num_classes=512, dynamic_img_size=True)",
+            "model.projection = torch.nn.Linear(512, 8)",
+            "Sequential(model.head, torch.nn.LayerNorm(512, elementwise_affine=False), model.projection)",
+        ] {
+            assert!(lines.contains(part), "{part} is not in {lines}");
+        }
+    }
+
+    #[test]
+    fn dinov2_goes_out_with_the_positions_of_its_images() {
+        let cells = (0..37 * 37).map(|cell| (cell % 37) as f32);
+        let bytes: Vec<u8> = std::iter::once(-1.0).chain(cells).flat_map(f32::to_le_bytes).collect();
+        let stored = Stored { kind: Dtype::F32, shape: vec![1, 1370, 1], bytes };
+        assert_eq!(stored.resampled(518).unwrap().bytes, stored.bytes);
+        let small = stored.resampled(70).unwrap();
+        assert_eq!(small.shape, [1, 26, 1]);
+        let numbers: Vec<f32> =
+            small.bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
+        assert_eq!(numbers[0], -1.0);
+        // Columns of a ramp lie where the published code has them: 37 / 5.1 · (i + ½) − ½.
+        for (i, number) in numbers[1..6].iter().enumerate() {
+            let place = 37.0 / 5.1 * (i as f32 + 0.5) - 0.5;
+            assert!((number - place).abs() < 0.1, "{number} instead of {place}");
         }
     }
 

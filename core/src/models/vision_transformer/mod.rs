@@ -31,6 +31,7 @@ use block::Block;
 pub use forms::*;
 use forms::{Form, Positions};
 pub(super) use positions::antialiased;
+pub use positions::dinov2_positions;
 
 use super::convolution::convolve;
 use super::drop_path::{Branches, Factors, depths};

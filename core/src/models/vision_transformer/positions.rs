@@ -31,6 +31,16 @@ pub(super) fn resampled(
     cells.reshape([1, height * width, features])
 }
 
+/// The positions of DINOv2 without registers, [1, 1 + 37², F], for square images of a side, as its published code resamples
+/// them. timm's network resamples them otherwise, and takes these as they are.
+pub fn dinov2_positions(all: Tensor<3>, side: usize) -> Tensor<3> {
+    const GRID: usize = 37;
+    const PATCH: usize = 14;
+    let cells = all.clone().narrow(1, 1, GRID * GRID);
+    let cells = resampled(cells, GRID, [side / PATCH; 2], Resampling::Offset);
+    Tensor::cat(vec![all.narrow(1, 0, 1), cells], 1)
+}
+
 impl Resampling {
     /// The matrix [to, from] that resamples `from` values at `to` places.
     pub(super) fn matrix(self, from: usize, to: usize) -> Vec<f32> {
