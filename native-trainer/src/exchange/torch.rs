@@ -70,10 +70,10 @@ impl Package {
             "dinov2_l14_reg4" => Self::Transformer("vit_large_patch14_reg4_dinov2", 518),
             "dinov2_b14" => Self::Dinov2("vit_base_patch14_dinov2"),
             "dinov2_l14" => Self::Dinov2("vit_large_patch14_dinov2"),
-            "dinov3_s16" => Self::Rotary("vit_small_patch16_dinov3"),
-            "dinov3_s16_plus" => Self::Rotary("vit_small_plus_patch16_dinov3"),
-            "dinov3_b16" => Self::Rotary("vit_base_patch16_dinov3"),
-            "dinov3_l16" => Self::Rotary("vit_large_patch16_dinov3"),
+            "dinov3_s16" => Self::Rotary("vit_small_patch16_dinov3_qkvb"),
+            "dinov3_s16_plus" => Self::Rotary("vit_small_plus_patch16_dinov3_qkvb"),
+            "dinov3_b16" => Self::Rotary("vit_base_patch16_dinov3_qkvb"),
+            "dinov3_l16" => Self::Rotary("vit_large_patch16_dinov3_qkvb"),
             "clip_b16" => Self::Tower("vit_base_patch16_clip_quickgelu_224", 224),
             "open_clip_b16" => Self::Tower("vit_base_patch16_clip_224", 224),
             "bioclip2" => Self::Tower("vit_large_patch14_clip_224", 224),
@@ -144,7 +144,9 @@ pub fn weights(encoder: &Encoder, config: &EncoderConfig) -> Result<Vec<u8>> {
     let mut tensors = Vec::new();
     let package = Package::of(config.backbone.entry().name);
     let side = config.preprocessing.side();
-    for (name, mut tensor) in encoder.backbone.weight_names().into_iter().zip(collect(&encoder.backbone)?) {
+    let names = encoder.backbone.weight_names();
+    let is_gated = names.iter().any(|name| name.ends_with(".fc1_g.weight"));
+    for (name, mut tensor) in names.into_iter().zip(collect(&encoder.backbone)?) {
         if let (Some(Package::Dinov2(_)), "pos_embed") = (package, name.as_str()) {
             tensor = tensor.resampled(side as usize)?;
         }
@@ -153,7 +155,10 @@ pub fn weights(encoder: &Encoder, config: &EncoderConfig) -> Result<Vec<u8>> {
             let count = Stored { kind: Dtype::I64, shape: vec![], bytes: vec![0; 8] };
             tensors.push((format!("{norm}num_batches_tracked"), count));
         }
-        tensors.push((name, tensor));
+        match package {
+            Some(Package::Rotary(_)) => tensors.extend(tensor.of_rotary(name, is_gated)),
+            _ => tensors.push((name, tensor)),
+        }
     }
     if let (Some(head), Some(settings)) = (&encoder.head, &config.head) {
         let layers = package.map_or_else(|| vec!["head".into()], |package| package.heads(settings));
@@ -185,6 +190,26 @@ impl Stored {
         let values = data.try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))?;
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         Ok(Self { kind: Dtype::F32, shape, bytes })
+    }
+
+    /// A tensor of a network with rotations, by timm's names. Its keys have no bias.
+    fn of_rotary(self, name: String, is_gated: bool) -> Vec<(String, Self)> {
+        if let Some(attention) = name.strip_suffix("qkv.bias") {
+            let third = self.bytes.len() / 3;
+            let part = |start: usize| {
+                let bytes = self.bytes[start..start + third].to_vec();
+                Self { kind: self.kind, shape: vec![self.shape[0] / 3], bytes }
+            };
+            return vec![
+                (format!("{attention}q_bias"), part(0)),
+                (format!("{attention}v_bias"), part(2 * third)),
+            ];
+        }
+        let mut name = name.replace("ls1.gamma", "gamma_1").replace("ls2.gamma", "gamma_2");
+        if is_gated {
+            name = name.replace(".mlp.fc1.", ".mlp.fc1_x.");
+        }
+        vec![(name, self)]
     }
 
     /// The positions of DINOv2 for images of a side.

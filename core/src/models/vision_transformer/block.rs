@@ -31,6 +31,20 @@ struct Attention {
     proj: Linear,
 }
 
+impl Attention {
+    /// Queries, keys and values, as DINOv3 has them: its keys have no bias.
+    fn without_bias_of_keys(&self, adapter: &Option<Adapter>, x: Tensor<3>) -> Tensor<3> {
+        let layer = Linear { weight: self.qkv.weight.clone(), bias: None };
+        let projections = map(&layer, adapter, x);
+        let Some(bias) = &self.qkv.bias else { return projections };
+        let bias = bias.val();
+        let third = bias.dims()[0] / 3;
+        let parts = [0, 1, 2].map(|part| bias.clone().narrow(0, part * third, third));
+        let [queries, keys, values] = parts;
+        projections + Tensor::cat(vec![queries, keys.zeros_like(), values], 0).unsqueeze()
+    }
+}
+
 /// Two linear layers with an activation between them. With a gate `fc1_g` it is SwiGLU (Shazeer, *GLU variants improve
 /// transformer*, 2020).
 #[derive(Module, Debug)]
@@ -115,14 +129,20 @@ impl Block {
             x + Factors::apply(factors, branch, inner)
         };
         let Adapters { qkv, proj, fc1, fc2 } = &self.adapters;
-        let mut projections = map(&self.attn.qkv, qkv, layer_norm(&self.norm1, form.epsilon, x.clone()));
-        if let Some(rotation) = rotation {
-            projections = rotate(projections, form.heads, rotation);
-        }
+        let inner = layer_norm(&self.norm1, form.epsilon, x.clone());
+        let projections = match rotation {
+            Some(rotation) => rotate(self.attn.without_bias_of_keys(qkv, inner), form.heads, rotation),
+            None => map(&self.attn.qkv, qkv, inner),
+        };
         let x = add(x, branch, &self.attn.proj, proj, attention(projections, form.heads), &self.ls1);
         let inner = layer_norm(&self.norm2, form.epsilon, x.clone());
         let inner = self.mlp.inner(inner, form.activation, fc1);
         add(x, branch + 1, &self.mlp.fc2, fc2, inner, &self.ls2)
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_bias_of_projections(&mut self, bias: Tensor<1>) {
+        self.attn.qkv.bias = Some(Param::from_tensor(bias));
     }
 
     pub(super) fn linear_layers(&self) -> impl Iterator<Item = &Linear> {

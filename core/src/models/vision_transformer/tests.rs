@@ -1,4 +1,6 @@
-use burn::tensor::Device;
+use burn::tensor::{Device, Distribution};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
 use crate::models::catalogue::{Backbone, BackboneConfig};
@@ -32,4 +34,22 @@ fn features_and_gradients_are_those_of_the_published_implementations() {
     fixtures::check(include_str!("published.json"), |name, initial| {
         VisionTransformer::new(&small(name, &device), initial).unwrap()
     });
+}
+
+#[test]
+fn the_keys_of_dinov3_have_no_bias() {
+    let device = Device::flex();
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let form = small("dinov3_s16", &device);
+    let mut network = VisionTransformer::new(&form, &mut Initial::drawn(&mut rng, &device)).unwrap();
+    let images = Tensor::<4>::random([1, 3, 32, 32], Distribution::Default, &device);
+    let mut outputs = |queries: f32, keys: f32, values: f32| {
+        let bias = [queries, keys, values].map(|bias| Tensor::<1>::full([form.features], bias, &device));
+        network.blocks[0].set_bias_of_projections(Tensor::cat(bias.to_vec(), 0));
+        network.outputs(images.clone(), None).maps.into_data().to_vec::<f32>().unwrap()
+    };
+    let without = outputs(0.0, 0.0, 0.0);
+    assert_eq!(outputs(0.0, 3.0, 0.0), without);
+    assert_ne!(outputs(3.0, 0.0, 0.0), without);
+    assert_ne!(outputs(0.0, 0.0, 3.0), without);
 }

@@ -103,12 +103,18 @@ impl WeightFile {
         }
         let tensors = self.tower();
         let has_map_head = tensors.contains_key("head.probe");
+        let masked: Vec<String> = tensors
+            .keys()
+            .filter_map(|name| name.strip_suffix("_mask"))
+            .map(|name| timm_name(name, has_map_head))
+            .collect();
         self.tensors = tensors
             .into_iter()
             .filter(|(name, _)| !UNUSED.contains(&name.as_str()) && !name.ends_with(".bias_mask"))
             .map(|(name, tensor)| (timm_name(&name, has_map_head), tensor))
             .collect();
         self.join_projections();
+        self.mask_keys(masked);
         self.split_pooling();
         self.shape_tokens();
         self.move_first_position();
@@ -127,6 +133,19 @@ impl WeightFile {
             None => others.contains(&name.as_str()).then_some((name, tensor)),
         });
         own.collect()
+    }
+
+    /// Biases of queries, keys and values in which those of the keys are 0, whatever the file has. DINOv3's own files have a
+    /// mask for them.
+    fn mask_keys(&mut self, biases: Vec<String>) {
+        for name in biases {
+            let values = self.tensors.get(&name).and_then(|tensor| self.values(tensor));
+            if let Some(mut values) = values {
+                let third = values.len() / 3;
+                values[third..2 * third].fill(0.0);
+                self.add(name, vec![values.len()], values);
+            }
+        }
     }
 
     /// Joins the projections of queries, keys and values. A bias that a file does not have is 0.
@@ -289,4 +308,29 @@ fn timm_name(name: &str, has_map_head: bool) -> String {
         }
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::Dtype;
+    use safetensors::tensor::TensorView;
+
+    use super::*;
+
+    #[test]
+    fn a_mask_takes_the_bias_of_the_keys_whatever_it_holds() {
+        let name = "blocks.0.attn.qkv.bias";
+        let bytes: Vec<u8> =
+            [1.0, 2.0, f32::NAN, 4.0, 5.0, 6.0].into_iter().flat_map(f32::to_le_bytes).collect();
+        let view = || TensorView::new(Dtype::F32, vec![6], &bytes).unwrap();
+        let of = |names: &[&str]| {
+            let file = safetensors::serialize(names.iter().map(|name| (*name, view())), None).unwrap();
+            WeightFile::parse(file).unwrap().with_timm_names()
+        };
+        let masked = of(&[name, "blocks.0.attn.qkv.bias_mask"]);
+        assert_eq!(masked.tensors().keys().collect::<Vec<_>>(), [name]);
+        assert_eq!(masked.values(&masked.tensors()[name]).unwrap(), [1.0, 2.0, 0.0, 0.0, 5.0, 6.0]);
+        let plain = of(&[name]);
+        assert!(plain.values(&plain.tensors()[name]).unwrap()[2].is_nan());
+    }
 }
