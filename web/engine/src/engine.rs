@@ -181,7 +181,7 @@ impl Engine {
         let entry = manifest.encoder(encoder).map_err(thrown)?;
         let parity = entry.parity.as_ref().ok_or_else(|| misuse("the encoder has no parity check"))?;
         let pictures = embeddings.len() / entry.dimension;
-        if pictures == 0 || embeddings.len() % entry.dimension != 0 || pictures > trainers.len() {
+        if pictures == 0 || !embeddings.len().is_multiple_of(entry.dimension) || pictures > trainers.len() {
             return Err(misuse("these are not the embeddings of the first parity pictures"));
         }
         let cosine =
