@@ -41,7 +41,7 @@ enum Command {
     /// Check a data set before training on it.
     #[command(subcommand)]
     Data(commands::data::DataCommand),
-    Export(commands::export::ExportArgs),
+    Export(Box<commands::export::ExportArgs>),
     Serve(commands::serve::ServeArgs),
     Search(commands::search::SearchArgs),
     Classify(commands::classify::ClassifyArgs),
@@ -101,7 +101,7 @@ impl Cli {
             Command::Report(args) => commands::report::run(&args),
             Command::Embed(args) => commands::embed::run(args),
             Command::Data(what) => commands::data::run(what),
-            Command::Export(args) => commands::export::run(args),
+            Command::Export(args) => commands::export::run(*args),
             Command::Serve(args) => commands::serve::run(args),
             Command::Verify(args) => commands::verify::run(args),
             Command::Page(args) => commands::page::run(args),
