@@ -24,7 +24,8 @@ function nearest(query) {
   const { dimension } = encoder;
   const row = (item) =>
     numbers.subarray(item * dimension, (item + 1) * dimension);
-  const dot = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
+  const dot = (a, b) =>
+    a.reduce((sum, value, index) => sum + value * b[index], 0);
   const cosine = (item) =>
     dot(row(query), row(item)) /
     Math.sqrt(dot(row(query), row(query)) * dot(row(item), row(item)));
@@ -64,12 +65,19 @@ test("the page says why it takes no picture, and refuses one that is dropped", (
       dataTransfer.items.add(file);
       for (const type of ["dragenter", "dragover", "drop"])
         document.body.dispatchEvent(
-          new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }),
+          new DragEvent(type, {
+            dataTransfer,
+            bubbles: true,
+            cancelable: true,
+          }),
         );
     }, bytes);
     const notice = await waitForNotice(page);
     assert.equal(notice.code, "encoder");
-    assert.match(notice.text, /holds the embeddings others, but not the encoder/);
+    assert.match(
+      notice.text,
+      /holds the embeddings others, but not the encoder/,
+    );
   }));
 
 test("its map, its playground and its metrics are there", () =>

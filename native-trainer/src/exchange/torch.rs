@@ -105,8 +105,6 @@ impl Package {
             (Self::Rotary(_), Pooling::ClassToken) => vec![("global_pool", json!("token"))],
             (Self::Rotary(_), Pooling::Average) => vec![("global_pool", json!("avg"))],
             (Self::Rotary(_), Pooling::Max) => vec![("global_pool", json!("max"))],
-            (Self::Convnext(_), Pooling::Average) => vec![],
-            (Self::Convnext(_), _) => return None,
             (_, Pooling::ClassToken) => vec![],
             (Self::Transformer(..) | Self::Dinov2(_), Pooling::Average) => {
                 vec![("global_pool", json!("avg")), ("fc_norm", json!(false))]
