@@ -116,6 +116,14 @@ impl Package {
         })
     }
 
+    /// timm's arguments for its activation: SigLIP was trained with the approximation of GELU, and timm has the exact one.
+    fn activation(self) -> Arguments {
+        match self {
+            Self::AttentionPooled(..) => vec![("act_layer", json!("gelu_tanh"))],
+            _ => vec![],
+        }
+    }
+
     /// timm's arguments for images of a side.
     fn size(self, side: u32) -> Arguments {
         match self {
@@ -335,6 +343,7 @@ impl Recipe {
                 })?;
                 let is_tower = matches!(package, Package::Tower(..));
                 arguments.extend(pooling);
+                arguments.extend(package.activation());
                 arguments.extend(package.size(config.preprocessing.side()));
                 let outputs = if is_tower { features } else { dimension };
                 let given: String = arguments.iter().map(|(key, value)| python(key, value)).collect();
