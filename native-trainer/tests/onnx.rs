@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+#[cfg(feature = "onnxruntime")]
+use workplace::Answer;
 use workplace::Workplace;
 
 /// Drawn creatures, and the tiny networks of `akin-onnx`.
@@ -144,4 +146,22 @@ fn a_run_belongs_to_its_file_wherever_that_lies() {
     other[last - 2000] ^= 1;
     at.write("moved.onnx", other);
     at.akin(&["eval", "run"]).expect_stderr("it is another file");
+}
+
+#[cfg(feature = "onnxruntime")]
+#[test]
+fn a_library_that_is_not_onnx_runtime_is_refused_by_the_name_of_its_variable() {
+    let at = at();
+    for library in ["nowhere/libonnxruntime.so", "tokens.onnx"] {
+        let library = at.path(library);
+        let with = |arguments: &[&str]| {
+            Answer::of(at.command(arguments).env("ORT_DYLIB_PATH", &library).output().unwrap())
+        };
+        with(&["embed", "--onnx", "tokens.onnx", "data/images", "--out", "e.npy"])
+            .expect_code(1)
+            .expect_stderr("ORT_DYLIB_PATH names")
+            .expect_stderr("or remove the variable");
+        assert!(!at.path("e.npy").exists());
+        with(&["doctor"]).expect_code(1).expect_stderr("ONNX files");
+    }
 }

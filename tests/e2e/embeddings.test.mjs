@@ -84,7 +84,7 @@ test("its map, its playground and its metrics are there", () =>
   visit({ query: "?view=map", wait: false }, async (page) => {
     await page.waitForSelector("[data-testid=map][data-visible]");
     await page.goto(page.url().replace(/\?.*/, "?view=playground"));
-    await page.waitForSelector("[data-testid=playground]");
+    await page.waitForSelector("akin-playground [data-item]");
     await page.goto(page.url().replace(/\?.*/, "?q=5"));
     await waitForRankings(page, "item:5");
     const card = await page.textContent("[data-testid=model-card]");

@@ -10,15 +10,20 @@
 //! of the engine is an error. As any computation, a graph may ask for more memory than the machine has.
 //!
 //! The engine is [rten](https://github.com/robertknight/rten), which is pure Rust: see `README.md` for how it was chosen.
+//! With the feature `onnxruntime` it is ONNX Runtime where `ORT_DYLIB_PATH` names its library.
 
+mod engine;
 mod file;
 mod graph;
 mod network;
 mod old_softmax;
 pub mod preprocessing;
+#[cfg(feature = "onnxruntime")]
+mod runtime;
 mod whole;
 mod wire;
 
+pub use engine::engine;
 pub use file::{MAX_FILE, MAX_TOTAL, OnnxFile};
 pub use graph::{Element, Input, Layout};
 pub use network::{Choice, Form, Network, Output, USUAL_SIDE};

@@ -1,17 +1,12 @@
 //! A network in the engine: pictures as numbers become features.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Once};
 
 use akin_base::problem::problem;
 use anyhow::Result;
-use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value};
 use rten_onnx::onnx::GraphProto;
-use rten_tensor::{AsView, Layout as _, NdTensor, Tensor};
 
+use crate::engine::{Engine, Fault, Numbers, Source};
 use crate::file::OnnxFile;
 use crate::graph::{self, Element, Input, Layout};
 use crate::old_softmax;
@@ -59,15 +54,12 @@ pub struct Output {
 pub struct Network {
     path: PathBuf,
     sha256: String,
-    model: Model,
+    engine: Engine,
     input: Input,
-    input_id: NodeId,
     output: String,
-    output_id: NodeId,
     prefix_tokens: Option<usize>,
     form: Form,
     features: usize,
-    threads: Arc<ThreadPool>,
 }
 
 impl Network {
@@ -100,31 +92,19 @@ impl Network {
                 ),
             ));
         }
-        let mut options = ModelOptions::with_all_ops();
-        for (name, content) in data {
-            options.external_data(&name, content);
-        }
-        let model = quietly(|| options.load(bytes))
-            .map_err(|panic| broken(&path, &panic))?
-            .map_err(|error| unsupported(&path, graph, error.node(), &error.to_string()))?;
-        let id =
-            |name: &str| model.find_node(name).ok_or_else(|| broken(&path, &format!("{name} has vanished")));
-        let (input_id, output_id) = (id(&input.name)?, id(&output)?);
-        let threads = Arc::new(ThreadPool::with_num_threads(rayon::current_num_threads()));
+        let graph = graph.clone();
+        let engine = Engine::load(Source { proto, bytes, data }, &input, &output, &path)?;
         let mut network = Self {
             path,
             sha256,
-            model,
+            engine,
             input,
-            input_id,
             output,
-            output_id,
             prefix_tokens: choice.prefix_tokens,
             form: Form::Vector,
             features: 0,
-            threads,
         };
-        network.probe(side, graph)?;
+        network.probe(side, &graph)?;
         Ok(network)
     }
 
@@ -134,9 +114,9 @@ impl Network {
         let batch = if self.input.one_by_one { 1 } else { 2 };
         let pattern: Vec<f32> =
             (0..batch * 3 * side * side).map(|at| ((at * 37) % 199) as f32 / 100.0).collect();
-        let explain = |error: RunFault| match error {
-            RunFault::Engine { node, text } => unsupported(&self.path, graph, node.as_deref(), &text),
-            RunFault::Panic(text) => broken(&self.path, &text),
+        let explain = |fault: Fault| match fault {
+            Fault::Engine(text) => unsupported(&self.path, graph, None, &text),
+            Fault::Panic(text) => broken(&self.path, &text),
         };
         let Output { shape, .. } = match self.compute(pattern.clone(), batch, side) {
             Ok(output) => output,
@@ -208,8 +188,8 @@ impl Network {
     ///
     /// A network that fails, or whose output has another form than at first.
     pub fn run(&self, images: &[f32], batch: usize, side: usize) -> Result<Output> {
-        let failed = |error| match error {
-            RunFault::Engine { text, .. } | RunFault::Panic(text) => broken(&self.path, &text),
+        let failed = |fault| match fault {
+            Fault::Engine(text) | Fault::Panic(text) => broken(&self.path, &text),
         };
         let at_once = if self.input.one_by_one { 1 } else { batch };
         let mut all = Output { shape: Vec::new(), values: Vec::new() };
@@ -239,26 +219,22 @@ impl Network {
     }
 
     /// The output for `batch` pictures: its shape and its numbers.
-    fn compute(&self, images: Vec<f32>, batch: usize, side: usize) -> std::result::Result<Output, RunFault> {
-        let images = NdTensor::from_data([batch, 3, side, side], images);
-        let images: Tensor<f32> = match self.input.layout {
-            Layout::Planes => images.into_dyn(),
-            Layout::Pixels => images.permuted([0, 2, 3, 1]).to_tensor().into_dyn(),
+    fn compute(&self, images: Vec<f32>, batch: usize, side: usize) -> std::result::Result<Output, Fault> {
+        let (images, shape) = match self.input.layout {
+            Layout::Planes => (images, [batch, 3, side, side]),
+            Layout::Pixels => {
+                let pixels =
+                    images.chunks_exact(3 * side * side).flat_map(|planes| transposed(planes, side * side));
+                (pixels.collect(), [batch, side, side, 3])
+            }
         };
-        let images: Value = match self.input.element {
-            Element::Float | Element::Half | Element::Double => images.into(),
-            Element::Byte => images.map(|&value| value.round().clamp(0.0, 255.0) as u8).into(),
+        let numbers = match self.input.element {
+            Element::Float | Element::Half | Element::Double => Numbers::Float(images),
+            Element::Byte => {
+                Numbers::Byte(images.iter().map(|value| value.round().clamp(0.0, 255.0) as u8).collect())
+            }
         };
-        let options = RunOptions::default().with_thread_pool(Some(self.threads.clone()));
-        let run = || self.model.run(vec![(self.input_id, images.into())], &[self.output_id], Some(options));
-        let outputs = quietly(run)
-            .map_err(RunFault::Panic)?
-            .map_err(|error| RunFault::Engine { node: None, text: error.to_string() })?;
-        let no_numbers =
-            || RunFault::Engine { node: None, text: format!("the output {} has no floats", self.output) };
-        let output: Tensor<f32> =
-            outputs.into_iter().next().and_then(Value::into_tensor).ok_or_else(no_numbers)?;
-        Ok(Output { shape: output.shape().to_vec(), values: output.into_data() })
+        self.engine.run(numbers, shape)
     }
 
     /// The file.
@@ -292,54 +268,23 @@ impl Network {
     }
 }
 
-/// [P, F] → [F, P].
+/// [R, C] → [C, R], with C columns.
 fn transposed(rows: &[f32], features: usize) -> Vec<f32> {
     let positions = rows.len() / features;
     (0..features).flat_map(|feature| (0..positions).map(move |at| rows[at * features + feature])).collect()
 }
 
-/// Why a network computed nothing.
-enum RunFault {
-    Engine { node: Option<String>, text: String },
-    Panic(String),
-}
-
-/// How many calls run whose panics are not printed.
-static QUIET: AtomicUsize = AtomicUsize::new(0);
-
-/// Runs `call` and returns the message of a panic, which is not printed: the error says it. The engine has threads of its
-/// own, so panics of any thread are not printed meanwhile.
-fn quietly<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let printing = take_hook();
-        set_hook(Box::new(move |panic| {
-            if QUIET.load(Ordering::Relaxed) == 0 {
-                printing(panic);
-            }
-        }));
-    });
-    QUIET.fetch_add(1, Ordering::Relaxed);
-    let result = catch_unwind(AssertUnwindSafe(call));
-    QUIET.fetch_sub(1, Ordering::Relaxed);
-    result.map_err(|panic| message_of(&*panic))
-}
-
-fn message_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason is given").to_owned()
-}
-
 /// The error of a graph that the engine refuses. It names the node and its operator.
-fn unsupported(path: &Path, graph: &GraphProto, node: Option<&str>, text: &str) -> anyhow::Error {
+pub(crate) fn unsupported(path: &Path, graph: &GraphProto, node: Option<&str>, text: &str) -> anyhow::Error {
     let operator =
         |node: &&rten_onnx::onnx::NodeProto| node.op_type.as_deref().unwrap_or_default().to_owned();
     let named = graph.node.iter().find(|found| node.is_some() && found.name.as_deref() == node);
     let mentioned = || {
-        graph
-            .node
-            .iter()
-            .find(|node| !operator(node).is_empty() && text.contains(&format!("{} operator", operator(node))))
+        graph.node.iter().find(|node| {
+            let name = operator(node);
+            let forms = [format!("{name} operator"), format!("{name}(")];
+            !name.is_empty() && forms.iter().any(|form| text.contains(form))
+        })
     };
     let place = named.or_else(mentioned).map(|node| {
         let name = node.name.as_deref().filter(|name| !name.is_empty());
@@ -355,13 +300,14 @@ fn unsupported(path: &Path, graph: &GraphProto, node: Option<&str>, text: &str) 
             path.display(),
             place.unwrap_or_default()
         ),
-        "export the encoder without this operator, for example with another `opset_version`; the engine, rten, runs most \
-         operators of ONNX's own set, and none of other domains",
+        "export the encoder without this operator, for example with another `opset_version`. akin's own engine runs most \
+         operators of ONNX's own set, and none of other domains; ONNX Runtime runs more, where ORT_DYLIB_PATH names its \
+         library and akin was installed with it",
     )
 }
 
 /// The error of a file that the engine does not get through.
-fn broken(path: &Path, text: &str) -> anyhow::Error {
+pub(crate) fn broken(path: &Path, text: &str) -> anyhow::Error {
     problem(
         format!("{} cannot be computed: {text}", path.display()),
         "check that the file runs elsewhere, for example in ONNX Runtime, and export it again",

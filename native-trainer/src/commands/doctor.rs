@@ -74,7 +74,7 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
     let devices: Vec<Finding> = device::BACK_ENDS.into_iter().map(back_end).collect();
     let computes = devices.iter().any(|finding| finding.verdict == Verdict::Good);
     findings.extend(devices);
-    findings.extend([nvidia(), page(), browser(), node()]);
+    findings.extend([nvidia(), onnx(), page(), browser(), node()]);
     if args.json {
         let entry = |Finding { name, verdict, text }: &Finding| -> Value {
             let verdict = match verdict {
@@ -123,6 +123,16 @@ fn missing(name: &str, text: &str) -> Finding {
 
 fn broken(name: &str, text: String) -> Finding {
     Finding { name: name.into(), verdict: Verdict::Broken, text }
+}
+
+fn onnx() -> Finding {
+    #[cfg(feature = "onnx")]
+    return match akin_onnx::engine() {
+        Ok(engine) => good("ONNX files", format!("run by {engine}")),
+        Err(error) => broken("ONNX files", akin_base::problem::parts(&error).0),
+    };
+    #[cfg(not(feature = "onnx"))]
+    missing("ONNX files", "not in this build; `cargo build --release --features onnx` adds their engine")
 }
 
 fn version() -> Finding {
