@@ -34,7 +34,7 @@ export class AkinSamples extends LightElement {
     const kind = collection.manifest.queries.count > 0 ? "stored query" : "picture";
     const kinds = kind === "picture" ? "pictures" : "stored queries";
     return html`<div class="samples-bar">
-        <h3 id="samples-title">Or search with one from the gallery</h3>
+        <h3 id="samples-title">Search with one from the gallery</h3>
         <label class="field search"
           ><span class="visually-hidden">Find a class</span>
           <input
