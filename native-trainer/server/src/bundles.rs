@@ -154,7 +154,8 @@ pub mod fixture {
     use std::path::Path;
 
     use akin_core::bundle::{
-        BundleWriter, Contents, ElementType, EncoderEntry, Items, Thumbnails, embedding_bytes, label_bytes,
+        BundleWriter, Contents, ElementType, EncoderEntry, Items, Parity, Thumbnails, embedding_bytes,
+        label_bytes,
     };
     use akin_core::evaluate::{EvaluationConfig, Report};
     use akin_core::image::{Normalisation, Preprocessing};
@@ -177,7 +178,7 @@ pub mod fixture {
             gallery_embeddings: "gallery.f32".into(),
             query_embeddings: None,
             element_type: ElementType::F32,
-            parity: None,
+            parity: Some(Parity { embeddings: "0-test/parity.f32".into(), cosine: 1.0 }),
             onnx: None,
             licence: None,
             report: Report::new(&levels, &config.checked(1).unwrap(), 2, vec![]),
@@ -199,13 +200,14 @@ pub mod fixture {
             kinship: None,
             thumbnails: Thumbnails { tile: 8, columns: 2, rows: 1, sheets: vec!["sheet.png".into()] },
             evaluation_config: config,
-            parity_pictures: vec![],
+            parity_pictures: vec!["sheet.png".into()],
             encoders: vec![encoder],
         };
         let mut bundle = BundleWriter::new();
         bundle.add("labels.bin", label_bytes(&labels)).unwrap();
         bundle.add("sheet.png", b"a picture".to_vec()).unwrap();
         bundle.add("0-test/weights.bpk", b"weights".to_vec()).unwrap();
+        bundle.add("0-test/parity.f32", embedding_bytes(&[1.0], ElementType::F32)).unwrap();
         bundle.add("gallery.f32", embedding_bytes(&[1.0, 2.0], ElementType::F32)).unwrap();
         bundle.finish(&contents).unwrap()
     }
