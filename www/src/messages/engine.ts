@@ -193,7 +193,7 @@ kinship?: ItemKinship | null,
 thumbnails: Thumbnails,
 /**
  * The paths of small pictures, PNG or JPEG, that every encoder embeds to show that a reader computes what the
- * trainer did. Empty in a bundle that was written before there were parity checks.
+ * trainer did. Empty if and only if no encoder has weights.
  */
 parity_pictures?: Array<string>,
 /**
@@ -253,7 +253,7 @@ gallery_embeddings: string,
  */
 query_embeddings: string | null,
 /**
- * What the trainer makes of `parity_pictures`. null if and only if there are none.
+ * What the trainer makes of `parity_pictures`. null if and only if there are no weights.
  */
 parity?: Parity | null,
 /**
