@@ -156,3 +156,20 @@ fn embeddings_without_a_row_of_labels_each_are_refused() {
     answer.expect_stderr("but `--labels` has 3 rows");
     assert!(!workplace.path("b").exists());
 }
+
+#[test]
+fn low_rank_adapters_train_and_are_merged_into_the_weights_that_leave() {
+    let workplace =
+        Workplace::drawn(&tiny(&[("kind = \"small_resnet\", width = 2", "kind = \"vit_s16\"")]), "32");
+    let train = ["train", "tiny.toml", "--out", "run", "--set", "model.lora.rank=2"];
+    workplace.akin(&train).expect_code(0);
+    let scores = workplace.akin(&["eval", "run", "--json"]).expect_code(0).stdout;
+    let scores: serde_json::Value = serde_json::from_str(&scores).unwrap();
+    assert_eq!(scores["overall"]["h_ap"], workplace.json("run/report.json")["overall"]["h_ap"]);
+    workplace.akin(&["export", "run", "--to", "safetensors", "--out", "weights"]).expect_code(0);
+    let bytes = workplace.bytes("weights/model.safetensors");
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let names = file.names();
+    assert!(names.iter().any(|name| *name == "blocks.0.attn.qkv.weight"));
+    assert!(names.iter().all(|name| !name.contains("adapter")), "{names:?}");
+}
