@@ -170,6 +170,6 @@ fn low_rank_adapters_train_and_are_merged_into_the_weights_that_leave() {
     let bytes = workplace.bytes("weights/model.safetensors");
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let names = file.names();
-    assert!(names.iter().any(|name| *name == "blocks.0.attn.qkv.weight"));
+    assert!(names.contains(&"blocks.0.attn.qkv.weight"));
     assert!(names.iter().all(|name| !name.contains("adapter")), "{names:?}");
 }
