@@ -84,13 +84,17 @@ fn weights_that_akin_cannot_use_are_refused_in_a_few_words() {
     refuse(&["data"], "cannot be read");
 }
 
-/// Embeddings of the images of `data/labels.csv`, in its order, in `e.npy`.
+/// The images of `data/labels.csv`, in its order.
+fn images(workplace: &Workplace) -> Vec<String> {
+    let labels = workplace.read("data/labels.csv");
+    labels.lines().skip(1).map(|row| format!("data/{}", row.split(',').next().unwrap())).collect()
+}
+
+/// Their embeddings are in `e.npy`.
 fn embedded() -> Workplace {
     let workplace = workplace();
     workplace.akin(&["import", "w.safetensors", "tiny.toml", "--out", "run"]).expect_code(0);
-    let labels = workplace.read("data/labels.csv");
-    let images: Vec<String> =
-        labels.lines().skip(1).map(|row| format!("data/{}", row.split(',').next().unwrap())).collect();
+    let images = images(&workplace);
     let mut embed = vec!["embed", "run", "--out", "e.npy"];
     embed.extend(images.iter().map(String::as_str));
     workplace.akin(&embed).expect_code(0);
@@ -117,12 +121,10 @@ fn embeddings_of_another_program_become_a_gallery_with_its_metrics() {
     assert_eq!(report["h_ap"], scores["overall"]["h_ap"]);
     let card = workplace.read("b/README.md");
     assert!(card.contains("Embeddings from e.npy") && card.contains("H-AP"), "{card}");
-    // The numbers in the bundle are those of the file, after its header of 128 bytes.
+    // The bundle has the numbers of the file, which follow a header of 128 bytes.
     assert_eq!(workplace.bytes("b/0-e/gallery.f32"), workplace.bytes("e.npy")[128..]);
-    let picture =
-        workplace.read("data/labels.csv").lines().nth(1).unwrap().split(',').next().unwrap().to_owned();
     workplace
-        .akin(&["search", "b", &format!("data/{picture}")])
+        .akin(&["search", "b", &images(&workplace)[0]])
         .expect_code(1)
         .expect_stderr("no weights that embed a picture");
 }

@@ -23,10 +23,10 @@ mod runtime;
 mod whole;
 mod wire;
 
-pub use engine::engine;
+pub use engine::{Output, engine};
 pub use file::{MAX_FILE, MAX_TOTAL, OnnxFile};
 pub use graph::{Element, Input, Layout};
-pub use network::{Choice, Form, Network, Output, USUAL_SIDE};
+pub use network::{Choice, Form, Network, USUAL_SIDE};
 
 /// Reads bytes as far as the engine needs them, without running them: for a fuzz target.
 ///

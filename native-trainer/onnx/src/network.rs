@@ -6,7 +6,7 @@ use akin_base::problem::problem;
 use anyhow::Result;
 use rten_onnx::onnx::GraphProto;
 
-use crate::engine::{Engine, Fault, Numbers, Source};
+use crate::engine::{Engine, Fault, Numbers, Output, Source, broken, unsupported};
 use crate::file::OnnxFile;
 use crate::graph::{self, Element, Input, Layout};
 use crate::old_softmax;
@@ -39,15 +39,6 @@ pub enum Form {
     },
     /// A vector at each position of a map.
     Maps,
-}
-
-/// What a network computes of B pictures: [B, F], [B, T, F] or [B, F, H′, W′].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Output {
-    /// The lengths of its axes.
-    pub shape: Vec<usize>,
-    /// Its numbers, in row-major order.
-    pub values: Vec<f32>,
 }
 
 /// A network that was loaded and has embedded a picture.
@@ -92,8 +83,7 @@ impl Network {
                 ),
             ));
         }
-        let graph = graph.clone();
-        let engine = Engine::load(Source { proto, bytes, data }, &input, &output, &path)?;
+        let engine = Engine::load(Source { graph, path: &path, bytes, data }, &input, &output)?;
         let mut network = Self {
             path,
             sha256,
@@ -104,7 +94,7 @@ impl Network {
             form: Form::Vector,
             features: 0,
         };
-        network.probe(side, &graph)?;
+        network.probe(side, graph)?;
         Ok(network)
     }
 
@@ -272,44 +262,4 @@ impl Network {
 fn transposed(rows: &[f32], features: usize) -> Vec<f32> {
     let positions = rows.len() / features;
     (0..features).flat_map(|feature| (0..positions).map(move |at| rows[at * features + feature])).collect()
-}
-
-/// The error of a graph that the engine refuses. It names the node and its operator.
-pub(crate) fn unsupported(path: &Path, graph: &GraphProto, node: Option<&str>, text: &str) -> anyhow::Error {
-    let operator =
-        |node: &&rten_onnx::onnx::NodeProto| node.op_type.as_deref().unwrap_or_default().to_owned();
-    let named = graph.node.iter().find(|found| node.is_some() && found.name.as_deref() == node);
-    let mentioned = || {
-        graph.node.iter().find(|node| {
-            let name = operator(node);
-            let forms = [format!("{name} operator"), format!("{name}(")];
-            !name.is_empty() && forms.iter().any(|form| text.contains(form))
-        })
-    };
-    let place = named.or_else(mentioned).map(|node| {
-        let name = node.name.as_deref().filter(|name| !name.is_empty());
-        let name = name.map_or_else(
-            || format!("without a name, whose output is {}", node.output.first().map_or("", |output| output)),
-            str::to_owned,
-        );
-        format!("the operator {} (node {name}): ", operator(&node))
-    });
-    problem(
-        format!(
-            "the engine for ONNX files cannot run {}: {}{text}",
-            path.display(),
-            place.unwrap_or_default()
-        ),
-        "export the encoder without this operator, for example with another `opset_version`. akin's own engine runs most \
-         operators of ONNX's own set, and none of other domains; ONNX Runtime runs more, where ORT_DYLIB_PATH names its \
-         library and akin was installed with it",
-    )
-}
-
-/// The error of a file that the engine does not get through.
-pub(crate) fn broken(path: &Path, text: &str) -> anyhow::Error {
-    problem(
-        format!("{} cannot be computed: {text}", path.display()),
-        "check that the file runs elsewhere, for example in ONNX Runtime, and export it again",
-    )
 }

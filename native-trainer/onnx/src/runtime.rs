@@ -11,9 +11,8 @@ use ort::environment::Environment;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Tensor};
 
-use crate::engine::{Numbers, Source};
-use crate::graph::{self, Element, Input};
-use crate::network::{Output, unsupported};
+use crate::engine::{NO_FLOATS, Numbers, Output, Source, unsupported};
+use crate::graph::{Element, Input};
 
 /// The variable that names the library, as ONNX Runtime's other users have it.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
@@ -37,16 +36,9 @@ impl Runtime {
     /// # Errors
     ///
     /// A library that is missing or another one, and a graph that it refuses.
-    pub(crate) fn load(
-        library: &Path,
-        source: Source,
-        input: &Input,
-        output: &str,
-        path: &Path,
-    ) -> Result<Self> {
+    pub(crate) fn load(library: &Path, source: Source, input: &Input, output: &str) -> Result<Self> {
         let environment = environment(library)?;
-        let Source { proto, bytes, data } = source;
-        let graph = graph::graph(&proto)?;
+        let Source { graph, path, bytes, data } = source;
         let session = (|| {
             let mut builder =
                 Session::builder(environment)?.with_intra_threads(rayon::current_num_threads())?;
@@ -92,7 +84,8 @@ impl Runtime {
             } else if let Ok((shape, values)) = output.try_extract_tensor::<f64>() {
                 (shape, values.iter().map(|&value| value as f32).collect())
             } else {
-                let (shape, values) = output.try_extract_tensor::<f32>()?;
+                let (shape, values) =
+                    output.try_extract_tensor::<f32>().map_err(|_| ort::Error::new(NO_FLOATS))?;
                 (shape, values.to_vec())
             };
             Ok(Output { shape: shape.iter().map(|&length| length.max(0) as usize).collect(), values })

@@ -39,8 +39,8 @@ pub enum Package {
     Transformer(&'static str, u32),
     /// The same with a distillation token, which has a head of its own.
     Distilled(&'static str, u32),
-    /// DINOv2 without registers in timm, which resamples positions otherwise than its published code does. So the file has
-    /// those of the images.
+    /// DINOv2 without registers in timm, which resamples positions otherwise than its published code does. So its file has
+    /// the positions for the size of the images.
     Dinov2(&'static str),
     /// A tower of CLIP in timm, whose own head is the projection, with the side of its images.
     Tower(&'static str, u32),
@@ -162,7 +162,7 @@ pub fn weights(encoder: &Encoder, config: &EncoderConfig) -> Result<Vec<u8>> {
             tensors.push((format!("{norm}num_batches_tracked"), count));
         }
         match package {
-            Some(Package::Rotary(_)) => tensors.extend(tensor.of_rotary(name, is_gated)),
+            Some(Package::Rotary(_)) => tensors.extend(tensor.renamed_for_rotary(name, is_gated)),
             _ => tensors.push((name, tensor)),
         }
     }
@@ -198,8 +198,8 @@ impl Stored {
         Ok(Self { kind: Dtype::F32, shape, bytes })
     }
 
-    /// A tensor of a network with rotations, by timm's names. Its keys have no bias.
-    fn of_rotary(self, name: String, is_gated: bool) -> Vec<(String, Self)> {
+    /// This tensor by the names that timm has in a network with rotations, where the keys have no bias.
+    fn renamed_for_rotary(self, name: String, is_gated: bool) -> Vec<(String, Self)> {
         if let Some(attention) = name.strip_suffix("qkv.bias") {
             let third = self.bytes.len() / 3;
             let part = |start: usize| {
@@ -510,6 +510,12 @@ mod tests {
         EncoderConfig { backbone, pooling: None, head: Some(head), preprocessing }
     }
 
+    fn assert_contains(lines: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(lines.contains(part), "{part} is not in {lines}");
+        }
+    }
+
     /// What a published implementation computed; the largest ones have none.
     fn fixture(name: &str) -> std::path::PathBuf {
         format!("{}/../core/tests/backbones/{name}.json", env!("CARGO_MANIFEST_DIR")).into()
@@ -571,13 +577,12 @@ mod tests {
         let mut config = config_of("clip_b16");
         config.preprocessing = Preprocessing::new(Normalisation::Clip, 160).unwrap();
         let lines = Recipe::new(&config).unwrap().lines();
-        for part in [
+        let parts = [
             "\"vit_base_patch16_clip_quickgelu_224\", num_classes=512, dynamic_img_size=True)",
             "model.projection = torch.nn.Linear(512, 8)",
             "Sequential(model.head, torch.nn.LayerNorm(512, elementwise_affine=False), model.projection)",
-        ] {
-            assert!(lines.contains(part), "{part} is not in {lines}");
-        }
+        ];
+        assert_contains(&lines, &parts);
     }
 
     #[test]
@@ -602,13 +607,12 @@ mod tests {
     fn lines_say_what_the_encoder_computes() {
         let (_, mut config) = encoder("resnet18");
         let lines = Recipe::new(&config).unwrap().lines();
-        for part in [
+        let parts = [
             "torchvision.models.resnet18(num_classes=8)",
             "torch.nn.Sequential(torch.nn.LayerNorm(512, elementwise_affine=False), model.fc)",
             "functional.normalize(x)",
-        ] {
-            assert!(lines.contains(part), "{part} is not in {lines}");
-        }
+        ];
+        assert_contains(&lines, &parts);
         config.pooling = Some(Pooling::Gem { exponent: 3.0 });
         config.head = None;
         let lines = Recipe::new(&config).unwrap().lines();

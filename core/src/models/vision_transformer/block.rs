@@ -39,8 +39,7 @@ impl Attention {
         let Some(bias) = &self.qkv.bias else { return projections };
         let bias = bias.val();
         let third = bias.dims()[0] / 3;
-        let parts = [0, 1, 2].map(|part| bias.clone().narrow(0, part * third, third));
-        let [queries, keys, values] = parts;
+        let [queries, keys, values] = [0, 1, 2].map(|part| bias.clone().narrow(0, part * third, third));
         projections + Tensor::cat(vec![queries, keys.zeros_like(), values], 0).unsqueeze()
     }
 }

@@ -105,8 +105,8 @@ impl WeightFile {
         let has_map_head = tensors.contains_key("head.probe");
         let masked: Vec<String> = tensors
             .keys()
-            .filter_map(|name| name.strip_suffix("_mask"))
-            .map(|name| timm_name(name, has_map_head))
+            .filter(|name| name.ends_with(".bias_mask"))
+            .map(|name| timm_name(name.trim_end_matches("_mask"), has_map_head))
             .collect();
         self.tensors = tensors
             .into_iter()
@@ -135,8 +135,8 @@ impl WeightFile {
         own.collect()
     }
 
-    /// Biases of queries, keys and values in which those of the keys are 0, whatever the file has. DINOv3's own files have a
-    /// mask for them.
+    /// Sets the biases of the keys to 0 in these biases of queries, keys and values. DINOv3's own files have a mask that
+    /// does so, and what it covers need not be finite.
     fn mask_keys(&mut self, biases: Vec<String>) {
         for name in biases {
             let values = self.tensors.get(&name).and_then(|tensor| self.values(tensor));

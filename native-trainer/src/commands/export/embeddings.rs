@@ -112,7 +112,7 @@ impl EmbeddingArgs {
         write(export, bundle, card, &dataset, &pictures, &config, encoders, (items, Vec::new()), &[])
     }
 
-    /// The names of the encoders: those of the files.
+    /// The name of each encoder, which is that of its file.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for path in &self.embeddings {
