@@ -52,6 +52,8 @@ fn an_onnx_file_and_a_folder_become_a_bundle() {
     at.akin(&["export", "run", "--out", "bundle", "--maps", "pca"])
         .expect_code(1)
         .expect_stderr("its licence is not known");
+    // Before the page is built.
+    at.akin(&["serve", "run"]).expect_code(1).expect_stderr("its licence is not known");
     at.akin(&["export", "run", "--out", "bundle", "--maps", "pca", "--licence", "MIT"]).expect_code(0);
     assert_eq!(at.bytes("bundle/0-p/model.onnx"), at.bytes("tokens.onnx"));
     let verified = at.akin(&["verify", "bundle"]).expect_code(0);

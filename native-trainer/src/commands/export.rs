@@ -127,10 +127,13 @@ const MODEL_CARD: &str = "README.md";
 pub const NOTICE: &str = "NOTICE.md";
 
 /// Refuses a licence that leaves out that of the weights which a run began with, where this licence binds whoever passes
-/// on what was trained from them.
-fn require_licences(runs: &[Run], licence: &str) -> Result<()> {
-    let begun = runs.iter().filter(|run| run.config.model.weights.is_some());
-    begun.map(|run| run.config.model.backbone.entry()).try_for_each(|entry| require_licence(entry, licence))
+/// on what was trained from them, and an ONNX file whose licence is not known.
+pub fn check_licences(export: &Export) -> Result<()> {
+    let begun = export.runs.iter().filter(|run| run.config.model.weights.is_some());
+    begun
+        .map(|run| run.config.model.backbone.entry())
+        .try_for_each(|entry| require_licence(entry, &export.licence))?;
+    onnx::check_licences(export)
 }
 
 fn require_licence(entry: &BackboneEntry, licence: &str) -> Result<()> {
@@ -225,20 +228,6 @@ pub fn run(args: ExportArgs) -> Result<()> {
             progress: args.compute.progress,
         });
     }
-    OnnxRuntime::check(args.onnxruntime.as_deref())?;
-    // Errors in the site are reported before the gallery is embedded.
-    let page = match &args.site {
-        Some(site) => {
-            refuse_overlap(&args.out, site, &args.with)?;
-            directory::check(Kind::Site, site, args.overwrite)?;
-            if !args.with.is_empty() {
-                Bundles::open(&args.with)?;
-            }
-            Some(page::plan(args.page.as_deref(), page::Build::Small)?.carry_out()?)
-        }
-        None => None,
-    };
-    require_licences(&runs, &args.licence)?;
     let title = match (args.title, runs.first()) {
         (Some(title), _) => title,
         (None, Some(run)) => title_of(&run.config.data),
@@ -258,6 +247,20 @@ pub fn run(args: ExportArgs) -> Result<()> {
         group_bits: args.group_bits,
         maps: if args.no_maps { &[] } else { &args.maps },
         progress: args.compute.progress,
+    };
+    OnnxRuntime::check(args.onnxruntime.as_deref())?;
+    // Errors in licences and the site are reported before the gallery is embedded.
+    check_licences(&settings)?;
+    let page = match &args.site {
+        Some(site) => {
+            refuse_overlap(&args.out, site, &args.with)?;
+            directory::check(Kind::Site, site, args.overwrite)?;
+            if !args.with.is_empty() {
+                Bundles::open(&args.with)?;
+            }
+            Some(page::plan(args.page.as_deref(), page::Build::Small)?.carry_out()?)
+        }
+        None => None,
     };
     if args.embeddings.embeddings.is_empty() {
         export(&settings)?;
@@ -324,7 +327,7 @@ pub fn export(export: &Export) -> Result<()> {
     let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
-    onnx::check_licences(export)?;
+    check_licences(export)?;
     let dataset = Dataset::load(&first.selection())?;
     let digest = dataset.digest();
     runs.iter().try_for_each(|run| run.check_data(&digest))?;

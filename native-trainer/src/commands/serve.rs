@@ -18,7 +18,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::commands::arguments::ServerArgs;
-use crate::commands::export::{Export, NOTICE, TILE, export, title_of};
+use crate::commands::export::{Export, NOTICE, TILE, check_licences, export, title_of};
 use crate::runs::run::{CONFIG_FILE, Run};
 
 /// Serve the page with one or more bundles or runs, by default on this machine only.
@@ -110,7 +110,10 @@ fn check_run(folder: &Path) -> Result<()> {
             format!("finish it with `akin resume {}`", shell::path(folder)),
         ));
     }
-    check_bundle(&run, &place_beside(folder)?)
+    let out = place_beside(folder)?;
+    check_bundle(&run, &out)?;
+    let title = title_of(&run.config.data);
+    check_licences(&Export::new(&[run], &out, title, Progress::None))
 }
 
 /// The place of the bundle of a run, beside the run.

@@ -16,10 +16,12 @@ pub fn model_card_file(contents: &Contents, configs: &[&Config]) -> Result<Strin
     if !contents.description.is_empty() {
         card += &format!("\n{}\n", text(&contents.description));
     }
-    let licence = if contents.licence.is_empty() { "not stated" } else { &contents.licence };
+    let licence = match &contents.licence {
+        none if none.is_empty() => String::new(),
+        licence => format!("Licence of images and weights: {}.\n", text(licence)),
+    };
     card += &format!(
-        "\nLicence of images and weights: {}.\nWritten by akin {}.\n\n{}",
-        text(licence),
+        "\n{licence}Written by akin {}.\n\n{}",
         env!("CARGO_PKG_VERSION"),
         contents.model_card.trim_end()
     );

@@ -29,7 +29,7 @@ export function about({ manifest, levels }: Collection, parities: readonly Parit
             </div>`;
           })}
         </dl>
-        <p><span class="soft">Licence of the bundle</span> ${manifest.licence}</p>
+        ${manifest.licence ? html`<p><span class="soft">Licence of the bundle</span> ${manifest.licence}</p>` : nothing}
         ${manifest.model_card ? modelCardDetails(manifest.model_card) : nothing}
       </div>
       ${modelTable(manifest.encoders, levels)}

@@ -4,17 +4,18 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
+use akin_base::problem::problem;
 use akin_base::progress::Progress;
-use akin_core::encoder::EncoderConfig;
+use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::image::Preprocessing;
 use akin_core::losses;
-use akin_core::models::{Backbone, BackboneConfig};
+use akin_core::models::BackboneConfig;
 use akin_core::random::{stream, uniform};
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use clap::Args;
 use image::{Rgb, RgbImage};
 use rayon::prelude::*;
@@ -31,7 +32,7 @@ use crate::pictures::loader::{Pictures, Position, Views};
 /// processor loads it (waiting).
 ///
 /// The times are medians of several steps; the first is not counted. Memory is that of a process that only takes steps with
-/// this backbone, and includes the program.
+/// this backbone, and includes the program. It is measured on the CPU only.
 #[derive(Debug, Args)]
 pub struct BenchTrainArgs {
     /// Measure these backbones, which `akin list backbones` explains.
@@ -54,6 +55,9 @@ pub struct BenchTrainArgs {
     /// The device to compute on.
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
     pub device: DeviceName,
+    /// Let the network compute in half precision, as `run.precision = "half"` does.
+    #[arg(long)]
+    pub half: bool,
     /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
@@ -73,18 +77,27 @@ pub fn run(args: BenchTrainArgs) -> Result<()> {
     for config in &configs {
         encoder(config, &args)?.absent(&device)?;
     }
+    if args.half && !device.supports_dtype(DType::F16) {
+        return Err(problem(
+            "the device does not compute in half precision",
+            "leave out `--half`, or choose another `--device`",
+        ));
+    }
     if let Some(config) = args.memory_of.and_then(|number| configs.get(number)) {
         let mut work = Work::new(config, &args, &device)?;
-        work.step(config)?;
-        work.step(config)?;
+        work.step()?;
+        work.step()?;
         return print_peak_memory();
     }
     let mut rows = Vec::new();
     for (number, config) in configs.iter().enumerate() {
         args.progress.say("Measuring", config.entry().title);
-        // Memory first, while this process is small.
-        let memory = peak_memory_with(["--memory-of", &number.to_string()])?;
-        rows.push(measure(config, &args, &device, Figure::bytes(memory))?);
+        // Memory first, while this process is small. That of a GPU is not the process's.
+        let memory = match args.device {
+            DeviceName::Cpu => Figure::bytes(peak_memory_with(["--memory-of", &number.to_string()])?),
+            _ => Figure::Missing,
+        };
+        rows.push(measure(config, &args, &device, memory)?);
     }
     let columns = vec![
         ("B", "batch"),
@@ -104,9 +117,10 @@ pub fn run(args: BenchTrainArgs) -> Result<()> {
     Report { subject: "backbone", columns, rows }.print(args.json)
 }
 
-/// A backbone with its optimiser and a batch.
+/// An encoder without head, its optimiser and a batch.
 struct Work {
-    backbone: Backbone,
+    encoder: Encoder,
+    half: bool,
     optimizer: ModuleOptimizer,
     images: Tensor<4>,
     labels: Labels,
@@ -124,17 +138,24 @@ impl Work {
         let shape = [args.batch as usize, 3, side as usize, side as usize];
         let numbers = uniform(&mut stream(0, "benchmark", &[]), shape.iter().product(), -2.0, 2.0);
         Ok(Self {
-            backbone: encoder(config, args)?.init(0, device)?.backbone,
+            encoder: encoder(config, args)?.init(0, device)?,
+            half: args.half,
             optimizer: AdamWConfig::new().init(),
             images: Tensor::from_data(TensorData::new(numbers, shape), device),
             labels: labels(args.batch as usize)?,
         })
     }
 
+    /// The features of the images.
+    fn features(&self, encoder: &Encoder, images: Tensor<4>) -> Result<Tensor<2>> {
+        let half = self.half.then(|| encoder.in_half_precision());
+        Ok(half.as_ref().unwrap_or(encoder).forward(images)?)
+    }
+
     /// The seconds of the parts of a step: forwards, the loss, backwards, and the optimiser's.
-    fn step(&mut self, config: &BackboneConfig) -> Result<[f64; 4]> {
+    fn step(&mut self) -> Result<[f64; 4]> {
         let start = Instant::now();
-        let features = config.pooling().pool(self.backbone.outputs(self.images.clone())?);
+        let features = self.features(&self.encoder, self.images.clone())?;
         self.images.device().sync()?;
         let forward = start.elapsed();
         let value = losses::happier(&features, &self.labels)?;
@@ -142,20 +163,20 @@ impl Work {
         value.clone().try_into_data()?;
         let loss = start.elapsed() - forward;
         let mut gradients = value.backward();
-        let gradients = GradientsParams::from_module(&mut gradients, &self.backbone);
+        let gradients = GradientsParams::from_module(&mut gradients, &self.encoder);
         self.images.device().sync()?;
         let backward = start.elapsed() - forward - loss;
-        self.backbone = self.optimizer.step(1e-6, self.backbone.clone(), gradients);
+        self.encoder = self.optimizer.step(1e-6, self.encoder.clone(), gradients);
         self.images.device().sync()?;
         let optimizer = start.elapsed() - forward - loss - backward;
         Ok([forward, loss, backward, optimizer].map(|time| time.as_secs_f64()))
     }
 
     /// The seconds of the network forwards, without gradients.
-    fn evaluate(&self, config: &BackboneConfig) -> Result<f64> {
-        let (backbone, images) = (self.backbone.valid(), self.images.clone().without_autodiff());
+    fn evaluate(&self) -> Result<f64> {
+        let (encoder, images) = (self.encoder.valid(), self.images.clone().without_autodiff());
         let start = Instant::now();
-        config.pooling().pool(backbone.outputs(images)?).try_into_data()?;
+        self.features(&encoder, images)?.try_into_data()?;
         Ok(start.elapsed().as_secs_f64())
     }
 
@@ -184,7 +205,7 @@ impl Work {
                 let start = Instant::now();
                 batches.recv().context("the thread that reads images has ended")?;
                 waits.push(start.elapsed().as_secs_f64());
-                self.step(config)?;
+                self.step()?;
             }
             anyhow::Ok(())
         })?;
@@ -219,8 +240,8 @@ fn measure(config: &BackboneConfig, args: &BenchTrainArgs, device: &Device, memo
     let mut work = Work::new(config, args, device)?;
     let (mut parts, mut evaluations) = (vec![], vec![]);
     for _ in 0..=args.steps {
-        parts.push(work.step(config)?);
-        evaluations.push(work.evaluate(config)?);
+        parts.push(work.step()?);
+        evaluations.push(work.evaluate()?);
     }
     let rest = |seconds: &mut dyn Iterator<Item = f64>| median(&mut seconds.skip(1).collect::<Vec<_>>());
     let part = |i: usize| rest(&mut parts.iter().map(|parts| parts[i]));
@@ -228,7 +249,7 @@ fn measure(config: &BackboneConfig, args: &BenchTrainArgs, device: &Device, memo
     let [load, waiting] = work.load(config, args)?.map(|times| rest(&mut times.into_iter()));
     let images = f64::from(args.batch) / step;
     // Forwards, and backwards to the input and to the weights of each layer.
-    let multiply_adds = 3.0 * work.backbone.multiply_adds(side(config, args)) as f64;
+    let multiply_adds = 3.0 * work.encoder.backbone.multiply_adds(side(config, args)) as f64;
     Ok(Row {
         name: config.entry().title.to_owned(),
         figures: vec![
