@@ -160,7 +160,9 @@ fn refuse_unfinished(verified: &[Verified]) -> Result<()> {
         }
         Kind::DataSet => format!("draw it again with `akin biomorphs {place} --overwrite`"),
         Kind::Demo => format!("make it again with `akin demo --out {place} --overwrite`"),
-        Kind::Gallery => format!("continue it with the same `akin index`, or with `akin index {place} --add PICTURES`"),
+        Kind::Gallery => {
+            format!("continue it with the same `akin index`, or with `akin index {place} --add PICTURES`")
+        }
     };
     Err(problem(
         format!("the {name} {} is not finished{more}", first.directory.display()),
