@@ -11,7 +11,9 @@ use akin_core::digest::sha256;
 use akin_core::embeddings::Rows as _;
 use anyhow::Result;
 
-use crate::manifest::{Certainty, EncoderNote, Manifest, PENDING, Pending, Segment, Settings, seal};
+use crate::manifest::{
+    Certainty, EncoderNote, MANIFEST, Manifest, PENDING, Pending, Segment, Settings, seal,
+};
 use crate::rows::{Row, check_levels};
 use crate::segment::{self, SEGMENTS, open_vectors, read_rows};
 
@@ -38,7 +40,12 @@ impl Writer {
     /// A folder that is not empty; levels whose names cannot be columns; files that cannot be written.
     pub fn create(folder: &Path, settings: Settings, files: Vec<(&str, Vec<u8>)>) -> Result<Self> {
         check_levels(&settings.levels)?;
-        directory::check(Kind::Gallery, folder, false)?;
+        // A process may have been killed before it wrote the manifest.
+        let begun = Mark::read(folder)?.is_some_and(|mark| mark.kind == Kind::Gallery)
+            && !folder.join(MANIFEST).exists();
+        if !begun {
+            directory::check(Kind::Gallery, folder, false)?;
+        }
         create_folder(folder)?;
         let lock = Lock::acquire(folder)?;
         Mark::new(Kind::Gallery, false).write(folder)?;

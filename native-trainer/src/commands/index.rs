@@ -17,7 +17,9 @@ use akin_core::certainty::LeaveOneOut;
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::encoder::Encoder;
 use akin_formats::table::Table;
-use akin_gallery::{Certainty, Gallery, Manifest, Numbers, Place, Row, Settings, Writer, check_encoder};
+use akin_gallery::{
+    Certainty, Gallery, MANIFEST, Manifest, Numbers, Place, Row, Settings, Writer, check_encoder,
+};
 use anyhow::{Result, anyhow};
 use burn::module::Module;
 use burn::tensor::Device;
@@ -139,32 +141,30 @@ pub fn run(args: IndexArgs) -> Result<()> {
         levels: listed.levels.clone(),
     };
     let digest = akin_gallery::digest(&model.files);
-    let mut writer = match Manifest::read(out) {
-        // Its making was interrupted.
-        Ok(manifest) if manifest.rows() == 0 => {
-            let writer = Writer::open(out)?;
-            let is_same = |begun: &Settings| {
-                (&begun.encoder.digest, &begun.levels, begun.numbers)
-                    == (&digest, &settings.levels, settings.numbers)
-            };
-            if !is_same(&writer.manifest().settings) {
-                return Err(problem(
-                    format!("{} was begun with another model, other levels or other numbers", out.display()),
-                    "remove it, or choose another directory with `--out DIR`",
-                ));
-            }
-            writer
-        }
-        Ok(_) => {
+    let mut writer = if out.join(MANIFEST).exists() {
+        let place = shell::path(out);
+        let writer = Writer::open(out)?;
+        let (manifest, begun) = (writer.manifest(), &writer.manifest().settings);
+        if manifest.rows() > 0 {
             return Err(problem(
                 format!("{} already has a gallery", out.display()),
                 format!(
-                    "add the pictures with `akin index {} --add`, or choose another directory",
-                    shell::path(out)
+                    "add the pictures with `akin index {place} --add PICTURES`, or choose another directory"
                 ),
             ));
         }
-        Err(_) => Writer::create(out, settings, model.files)?,
+        // Its making was interrupted.
+        if (&begun.encoder.digest, &begun.levels, begun.numbers)
+            != (&digest, &settings.levels, settings.numbers)
+        {
+            return Err(problem(
+                format!("{} was begun with another model, other levels or other numbers", out.display()),
+                "remove it, or choose another directory with `--out DIR`",
+            ));
+        }
+        writer
+    } else {
+        Writer::create(out, settings, model.files)?
     };
     let work = Work { encoder: model.encoder.valid(), device: model.device, progress: args.compute.progress };
     work.add(&mut writer, &listed, &[])?;
@@ -336,6 +336,7 @@ impl Work {
         let bar = self.progress.bar("Embedding", items.len() as u64);
         let ctrl_c = CatchCtrlC::start();
         let mut buffer = Buffer::new();
+        let mut added = wanted.len();
         for part in items.chunks(PART) {
             let forward = |images| self.encoder.forward(images);
             let (read, values) =
@@ -343,6 +344,7 @@ impl Work {
             check_finite(&values, self.encoder.dimension(), |row| listed.rows[read[row]].file())?;
             buffer.rows.extend(read.iter().filter_map(|&item| stats[item].clone()));
             buffer.values.extend(values);
+            added += read.len();
             unreadable += part.len() - read.len();
             if buffer.is_full() || stop_requested() {
                 buffer.stage(writer)?;
@@ -355,7 +357,6 @@ impl Work {
         drop(ctrl_c);
         bar.finish();
         let before = writer.manifest().rows();
-        let added = items.len() + wanted.len();
         writer.commit(&removed)?;
         if unreadable > 0 {
             self.progress.say(
@@ -363,17 +364,15 @@ impl Work {
                 &format!("{} that cannot be read", counted(unreadable, "picture", "pictures")),
             );
         }
-        let left = (before + added)
-            .saturating_sub(unreadable.min(items.len()))
-            .saturating_sub(writer.manifest().rows());
-        let unchanged = listed.rows.len().saturating_sub(added);
+        let unchanged = listed.rows.len() - added - unreadable;
+        let removed = before + added - writer.manifest().rows();
         self.progress.say(
             "Added",
             &format!(
-                "{}; {} left as they are, {} removed",
+                "{}; {} left as they are, {} removed or embedded again",
                 counted(added, "picture", "pictures"),
                 count(unchanged),
-                count(left)
+                count(removed)
             ),
         );
         Ok(())
