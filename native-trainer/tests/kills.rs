@@ -275,8 +275,12 @@ fn index(times: u64) {
         at.sound("g");
         assert_eq!(rows(at), 24);
     });
-    let family = fs::read_dir(at.path("data/images")).unwrap().next().unwrap().unwrap().path();
-    at.akin(&["index", "run", family.to_str().unwrap(), "--out", "g", "--levels", "a,b"]).expect_code(0);
+    // Other files, of one family.
+    let family = fs::read_dir(at.path("data/images")).unwrap().next().unwrap().unwrap();
+    let first = at.path("first").join(family.file_name());
+    fs::create_dir_all(&first).unwrap();
+    copy(&family.path(), &first);
+    at.akin(&["index", "run", "first", "--out", "g"]).expect_code(0);
     let before = rows(&at);
     kill("index --add", times, &at, &ADD, |at| {
         at.sound("g");

@@ -20,7 +20,7 @@ use akin_formats::table::Table;
 use akin_gallery::{
     Certainty, Gallery, MANIFEST, Manifest, Numbers, Place, Row, Settings, Writer, check_encoder,
 };
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 use clap::{Args, ValueEnum};
@@ -30,7 +30,6 @@ use self::encoder::{Choice, GalleryEncoder, of_gallery};
 use self::pictures::{Listed, absolute};
 use crate::commands::arguments::ComputeArgs;
 use crate::commands::pretrained::PretrainedArgs;
-use crate::config::DeviceName;
 use crate::pictures::forward::forward_pictures;
 
 /// Make a gallery of your own pictures, which `akin search` asks, and change it.
@@ -167,8 +166,10 @@ pub fn run(args: IndexArgs) -> Result<()> {
         Writer::create(out, settings, model.files)?
     };
     let work = Work { encoder: model.encoder.valid(), device: model.device, progress: args.compute.progress };
-    work.add(&mut writer, &listed, &[])?;
-    finish(&mut writer, out, &args)
+    match work.add(&mut writer, &listed, &[])? {
+        Course::Complete => finish(&mut writer, out, &args),
+        Course::Stopped => Ok(()),
+    }
 }
 
 impl IndexArgs {
@@ -209,13 +210,14 @@ fn change(args: &IndexArgs) -> Result<()> {
         let (encoder, device) = of_gallery(folder, note, args.compute.device.unwrap_or_default())?;
         Ok(Work { encoder: encoder.valid(), device, progress })
     };
+    let mut course = Course::Complete;
     if !args.add.is_empty() {
-        work(&writer)?.add(&mut writer, &listed, &[])?;
+        course = work(&writer)?.add(&mut writer, &listed, &[])?;
     } else if !args.remove.is_empty() {
         remove(&mut writer, &args.remove, progress)?;
     } else if args.refresh {
         let (listed, gone) = refreshed(&writer)?;
-        work(&writer)?.add(&mut writer, &listed, &gone)?;
+        course = work(&writer)?.add(&mut writer, &listed, &gone)?;
     } else if let Some(table) = &args.relabel {
         relabel(&mut writer, table, &args.levels, progress)?;
     } else if args.compact {
@@ -228,7 +230,10 @@ fn change(args: &IndexArgs) -> Result<()> {
     } else {
         args.collect.iter().try_for_each(|other| collect(&mut writer, other, progress))?;
     }
-    finish(&mut writer, folder, args)
+    match course {
+        Course::Complete => finish(&mut writer, folder, args),
+        Course::Stopped => Ok(()),
+    }
 }
 
 /// Measures the certainty where that is due, and says what the gallery has.
@@ -278,7 +283,7 @@ struct Work {
 
 impl Work {
     /// Adds pictures, embeds again those that have changed, and removes the rows at these places, all at once.
-    fn add(&self, writer: &mut Writer, listed: &Listed, gone: &[Place]) -> Result<()> {
+    fn add(&self, writer: &mut Writer, listed: &Listed, gone: &[Place]) -> Result<Course> {
         check_levels(writer.manifest(), listed)?;
         let by_file = |rows: Vec<(Place, Row)>| -> HashMap<PathBuf, (Place, Row)> {
             rows.into_iter().map(|(place, row)| (row.file(), (place, row))).collect()
@@ -350,7 +355,9 @@ impl Work {
                 buffer.stage(writer)?;
             }
             if stop_requested() {
-                return Err(anyhow!("stopped; the same command continues where it was"));
+                bar.finish();
+                self.progress.say("Stopped", "the gallery is as it was; the same command continues");
+                return Ok(Course::Stopped);
             }
         }
         buffer.stage(writer)?;
@@ -375,8 +382,17 @@ impl Work {
                 count(removed)
             ),
         );
-        Ok(())
+        Ok(Course::Complete)
     }
+}
+
+/// How far a change came.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// All of it is in the gallery.
+    Complete,
+    /// Ctrl-C stopped it. What was embedded is staged.
+    Stopped,
 }
 
 /// Rows that wait to be written.
@@ -625,13 +641,4 @@ fn collect(writer: &mut Writer, other: &Path, progress: Progress) -> Result<()> 
     progress
         .say("Collected", &format!("{} of {}", counted(new.len(), "picture", "pictures"), other.display()));
     Ok(())
-}
-
-/// The encoder of a gallery and its device.
-///
-/// # Errors
-///
-/// As [`of_gallery`].
-pub fn gallery_encoder(gallery: &Gallery, device: DeviceName) -> Result<(Encoder, Device)> {
-    of_gallery(gallery.folder(), &gallery.manifest().settings.encoder, device)
 }
