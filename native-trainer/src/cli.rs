@@ -43,6 +43,7 @@ enum Command {
     Data(commands::data::DataCommand),
     Export(Box<commands::export::ExportArgs>),
     Serve(commands::serve::ServeArgs),
+    Index(Box<commands::index::IndexArgs>),
     Search(commands::search::SearchArgs),
     Classify(commands::classify::ClassifyArgs),
     Verify(commands::verify::VerifyArgs),
@@ -64,6 +65,7 @@ impl Cli {
             Command::Demo(_)
                 | Command::Train(_)
                 | Command::Import(_)
+                | Command::Index(_)
                 | Command::Resume(_)
                 | Command::Compare(_)
                 | Command::Tune(_)
@@ -85,6 +87,7 @@ impl Cli {
             Command::Demo(args) => commands::demo::run(args),
             Command::Init(args) => commands::init::run(&args),
             Command::Config(what) => commands::config::run(what),
+            Command::Index(args) => commands::index::run(*args),
             Command::Search(args) => commands::search::run(&args),
             Command::Classify(args) => commands::classify::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),

@@ -13,7 +13,7 @@
 //! | `pictures`, `runs` | loader and forward pass; the directories of trainings |
 //! | `data` | readers of data sets, checks, downloads |
 //! | `config` | settings and recipes |
-//! | the crates `akin-server`, `akin-figures`, `akin-formats`, `akin-biomorphs` | the page and its server; charts; file formats; drawn creatures |
+//! | the crates `akin-server`, `akin-figures`, `akin-gallery`, `akin-formats`, `akin-biomorphs` | the page and its server; charts; galleries on disk; file formats; drawn creatures |
 //! | the crate `akin-base` | files, directories, errors, the terminal |
 //!
 //! The science itself is [`akin_core`].

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use akin_gallery::Gallery;
 use serde_json::Value;
 use workplace::{Answer, Workplace, copy, tiny};
 
@@ -443,6 +444,43 @@ fn tune(sweep: Sweep) {
         assert!(chosen(at) == expected, "other scores after a fault");
     };
     Scenario { name: "tune", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+/// An add to a gallery of other pictures. A fault leaves the gallery as it was, or complete.
+fn index(sweep: Sweep) {
+    let at = Workplace::with_classes(&config(), "2,3", "2", "16");
+    at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
+    // Other files, of one family.
+    let family = fs::read_dir(at.path("data/images")).unwrap().next().unwrap().unwrap();
+    let first = at.path("first").join(family.file_name());
+    fs::create_dir_all(&first).unwrap();
+    copy(&family.path(), &first);
+    at.akin(&["index", "run", "first", "--out", "g"]).expect_code(0);
+    let rows = |at: &Workplace| Gallery::open(&at.path("g")).unwrap().rows().len();
+    let add = ["index", "g", "--add", "data/images"];
+    let (before, all) = (rows(&at), 12);
+    let survives = |at: &Workplace, faulted: &Faulted| {
+        let now = rows(at);
+        // Ctrl-C stops it without an error.
+        let completed = faulted.succeeded() && !faulted.answer.stderr.contains("Stopped");
+        assert!(now == before + all || !completed && now == before, "{now} rows");
+        at.akin(&["verify", "g"]).expect_code(0);
+        at.akin(&add).expect_code(0);
+        assert_eq!(rows(at), before + all);
+        at.akin(&["verify", "g"]).expect_code(0);
+    };
+    Scenario { name: "index --add", command: &add, survives: &survives }.sweep(&at, sweep);
+}
+
+#[test]
+fn a_gallery_survives_faults() {
+    index(Sweep::Some(7));
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_gallery_survives_every_fault() {
+    index(Sweep::All);
 }
 
 #[test]

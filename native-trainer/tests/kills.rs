@@ -13,6 +13,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use akin_gallery::Gallery;
 use serde_json::Value;
 use workplace::{Answer, Workplace, copy, tiny};
 
@@ -256,6 +257,49 @@ fn compare(times: u64) {
         at.sound("both");
         assert_eq!(scores(at), expected);
     });
+}
+
+const INDEX: [&str; 5] = ["index", "run", "data/images", "--out", "g"];
+const ADD: [&str; 4] = ["index", "g", "--add", "data/images"];
+
+/// A gallery that is begun is made by the same command, and one that is there is as it was or complete.
+fn index(times: u64) {
+    let at = prepared();
+    at.akin(&[&TRAIN[..], &["--set", "run.steps=1"]].concat()).expect_code(0);
+    let rows = |at: &Workplace| Gallery::open(&at.path("g")).unwrap().rows().len();
+    kill("index", times, &at, &INDEX, |at| {
+        let answer = at.akin(&INDEX);
+        if answer.code != Some(0) {
+            answer.expect_code(1).expect_stderr("already has a gallery");
+        }
+        at.sound("g");
+        assert_eq!(rows(at), 24);
+    });
+    // Other files, of one family.
+    let family = fs::read_dir(at.path("data/images")).unwrap().next().unwrap().unwrap();
+    let first = at.path("first").join(family.file_name());
+    fs::create_dir_all(&first).unwrap();
+    copy(&family.path(), &first);
+    at.akin(&["index", "run", "first", "--out", "g"]).expect_code(0);
+    let before = rows(&at);
+    kill("index --add", times, &at, &ADD, |at| {
+        at.sound("g");
+        assert!([before, before + 24].contains(&rows(at)), "{} rows", rows(at));
+        at.akin(&ADD).expect_code(0);
+        assert_eq!(rows(at), before + 24);
+        at.sound("g");
+    });
+}
+
+#[test]
+fn a_gallery_survives_kills() {
+    index(FEW);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_gallery_survives_a_hundred_kills() {
+    index(MANY);
 }
 
 #[test]

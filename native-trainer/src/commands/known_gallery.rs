@@ -246,7 +246,7 @@ pub fn parse_promise(text: &str) -> Result<Promise, String> {
 }
 
 /// The encoder of this name, or the one with the best H-AP.
-fn encoder_number(manifest: &Manifest, name: Option<&str>) -> Result<usize> {
+pub fn encoder_number(manifest: &Manifest, name: Option<&str>) -> Result<usize> {
     let encoders = &manifest.contents().encoders;
     let Some(name) = name else {
         let score = |number: &usize| {

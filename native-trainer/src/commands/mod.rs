@@ -15,6 +15,7 @@ pub mod embed;
 pub mod eval;
 pub mod export;
 pub mod import;
+pub mod index;
 pub mod init;
 pub mod known_gallery;
 pub mod list;

@@ -63,6 +63,38 @@ pub fn attach_bundled(
 #[cfg(feature = "onnx")]
 pub use engine::network;
 
+/// The ONNX file of a model in one piece, with what a reader needs to run it.
+pub struct WholeFile {
+    /// How it is called.
+    pub entry: OnnxEntry,
+    /// Its bytes, with all weights.
+    pub bytes: Vec<u8>,
+    /// What core needs of it.
+    pub backbone: OnnxConfig,
+}
+
+impl WholeFile {
+    /// The file of a model, which is to be called `path`; none for a model with a backbone of akin's own.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be used, or has changed; one with an input of 64 bits.
+    pub fn of(model: &ModelConfig, path: &str) -> Result<Option<Self>> {
+        engine::whole(model, path)
+    }
+
+    /// The file with its weights in 8 bits.
+    ///
+    /// # Errors
+    ///
+    /// A file of an operator set that has no such scales.
+    pub fn in_int8(self) -> Result<Self> {
+        let bytes = engine::in_int8(&self.entry.file, self.bytes)?;
+        let backbone = OnnxConfig { sha256: Some(akin_core::digest::sha256(&bytes)), ..self.backbone };
+        Ok(Self { bytes, backbone, ..self })
+    }
+}
+
 #[cfg(feature = "onnx")]
 mod engine {
     use std::collections::HashSet;
@@ -71,13 +103,17 @@ mod engine {
 
     use akin_base::problem::{parts, problem};
     use akin_base::terminal;
-    use akin_core::bundle::OnnxEntry;
+    use akin_core::bundle::{InputType, Layout as Axes, OnnxEntry};
+    use akin_core::digest::sha256;
     use akin_core::image::{Preprocessing, PreprocessingConfig};
     use akin_core::models::{ForeignNetwork, ForeignOutput, OnnxConfig};
     use akin_core::{Error, Kind};
-    use akin_onnx::{Choice, Form, Network, OnnxFile, preprocessing};
+    use akin_onnx::{Choice, Element, Form, Layout, Network, OnnxFile, preprocessing};
     use anyhow::Result;
     use toml::Table;
+
+    use super::WholeFile;
+    use crate::config::ModelConfig;
 
     /// A network that core calls.
     #[derive(Clone)]
@@ -126,6 +162,53 @@ mod engine {
         let network = Arc::new(Network::open(file, &choice, side)?);
         opened.push((path.to_owned(), choice, side, network.clone()));
         Ok(network)
+    }
+
+    /// The file of a model in one piece.
+    pub(super) fn whole(model: &ModelConfig, path: &str) -> Result<Option<WholeFile>> {
+        let Some(onnx) = model.onnx() else { return Ok(None) };
+        let network = network(onnx, Some(model.preprocessing.side()), model.pooling.is_some())?;
+        let input = network.input();
+        let element_type = match input.element {
+            Element::Float => InputType::F32,
+            Element::Half => InputType::F16,
+            Element::Byte => InputType::U8,
+            Element::Double => {
+                return Err(problem(
+                    format!("{} takes numbers of 64 bits, which a bundle does not say", onnx.path),
+                    "export it with an input of 32 bits",
+                ));
+            }
+        };
+        let file = OnnxFile::read(network.path())?;
+        if file.sha256 != network.sha256() {
+            return Err(problem(format!("{} has changed meanwhile", onnx.path), "try again"));
+        }
+        let bytes = file.whole()?;
+        let backbone = OnnxConfig {
+            path: path.to_owned(),
+            output: None,
+            sha256: Some(sha256(&bytes)),
+            licence: None,
+            ..onnx.clone()
+        };
+        let entry = OnnxEntry {
+            file: path.to_owned(),
+            input: input.name.clone(),
+            layout: match input.layout {
+                Layout::Planes => Axes::ChannelsFirst,
+                Layout::Pixels => Axes::ChannelsLast,
+            },
+            element_type,
+            output: network.output().to_owned(),
+            int8: None,
+        };
+        Ok(Some(WholeFile { entry, bytes, backbone }))
+    }
+
+    /// The bytes of a file with its weights in 8 bits.
+    pub(super) fn in_int8(path: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        OnnxFile::of_bytes(Path::new(path), bytes)?.in_int8()
     }
 
     /// The engine for the ONNX file of a bundle.
@@ -228,6 +311,19 @@ mod engine {
     use akin_core::models::{ForeignNetwork, ForeignOutput, OnnxConfig};
     use anyhow::Result;
     use toml::Table;
+
+    use super::WholeFile;
+    use crate::config::ModelConfig;
+
+    /// Without the engine no model with an ONNX file has been opened.
+    pub(super) fn whole(_: &ModelConfig, _: &str) -> Result<Option<WholeFile>> {
+        Ok(None)
+    }
+
+    /// As [`whole`].
+    pub(super) fn in_int8(_: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        Ok(bytes)
+    }
 
     /// There is none.
     #[derive(Debug)]

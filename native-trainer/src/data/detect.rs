@@ -16,6 +16,7 @@ use akin_base::quantities::{count, counted};
 use anyhow::Result;
 use toml::{Table, Value};
 
+pub use self::folders::level_names;
 use self::folders::{Images, folder_layout, folders_in};
 use self::tables::{csv_layout, parquet_layout};
 use super::{Dataset, entry, parquet};

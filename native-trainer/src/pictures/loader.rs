@@ -58,7 +58,7 @@ enum Failure {
 impl Pictures {
     /// The pictures of a data set. None is read yet.
     pub fn of(dataset: &Dataset) -> Self {
-        Self { storage: dataset.storage.clone(), ..Self::new(dataset.paths.clone()) }
+        Self::new(dataset.paths.clone()).in_storage(dataset.storage.clone())
     }
 
     /// The pictures of these files. None is read yet.
@@ -84,6 +84,11 @@ impl Pictures {
     /// do about it.
     pub fn all_required(paths: Vec<PathBuf>, hint: &'static str) -> Self {
         Self { required: Some(hint), ..Self::new(paths) }
+    }
+
+    /// The same pictures, which are parts of files or inside larger ones.
+    pub fn in_storage(self, storage: Arc<Storage>) -> Self {
+        Self { storage, ..self }
     }
 
     /// The same pictures, decoded at each use.

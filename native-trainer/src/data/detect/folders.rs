@@ -167,7 +167,7 @@ impl Images {
 }
 
 /// Names for the levels of a tree that has none.
-fn level_names(depth: usize) -> Vec<String> {
+pub fn level_names(depth: usize) -> Vec<String> {
     match depth {
         1 => vec!["class".into()],
         2 => vec!["group".into(), "class".into()],
