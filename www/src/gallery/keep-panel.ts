@@ -15,6 +15,7 @@ export function keepPanel(own: OwnPhotos, gallery: OwnGallery, removed: () => vo
   const ask = (event: Event) => {
     const dialog = (event.currentTarget as Element).closest(".keep")?.querySelector("dialog");
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("[data-testid=leave]")?.focus();
   };
   return html`<section
     class="keep"
@@ -83,7 +84,7 @@ function removal(own: OwnPhotos, gallery: OwnGallery, removed: () => void) {
     </p>
     <p class="dialog-buttons">
       <button type="button" class="button" data-testid="remove-now" @click=${remove}>Remove</button>
-      <button type="button" class="quiet" autofocus @click=${close}>Leave it</button>
+      <button type="button" class="quiet" data-testid="leave" @click=${close}>Leave it</button>
     </p>
   </dialog>`;
 }

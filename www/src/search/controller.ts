@@ -306,15 +306,15 @@ export class SearchController implements ReactiveController {
       this.openLocal(folder.name, folder.bundle);
       return;
     }
-    const { bundle, shown } = this;
-    if (!bundle || this.loading !== "ready") return;
+    const { opened, shown } = this;
+    if (!opened || this.loading !== "ready") return;
     if (!this.embedsPictures) {
       this.own.refuse(noEncoder(this.encoderName(shown.encoder)));
       return;
     }
     const { bundle: path, backend } = this.values;
     const source = { bundle: path, backend };
-    if (!(await this.own.make(folder, source, bundle.collection.manifest, shown.encoder))) return;
+    if (!(await this.own.make(folder, source, opened, shown.encoder))) return;
     this.address?.set({ q: null, k: PAGE, class: "" });
     this.set({ isOwn: true, bundle: this.own.gallery?.bundle ?? null, answers: [], queryFailure: null });
     this.takeFromAddress();
