@@ -348,6 +348,10 @@ test("a kept gallery of another encoder, of another version or with damage is re
       assert.match(text, why);
       assert.equal(await page.$("[data-testid=own]"), null);
       await title(page, "Creatures");
+      assert.equal(
+        await page.$("[data-testid=galleries] [value^=kept]:checked"),
+        null,
+      );
       assert.equal(await records(page), 1);
     };
     await refused(
@@ -361,6 +365,7 @@ test("a kept gallery of another encoder, of another version or with damage is re
     await refused("record.version = 2", /kept by another version of this page/);
     assert.deepEqual(await axeProblems(page), []);
     await page.click("[data-testid=notice] button");
+    await page.click("[data-testid=remove-now]");
     await page.waitForSelector("[data-testid=notice]", { state: "detached" });
     assert.equal(await records(page), 0);
   }));

@@ -1,8 +1,10 @@
 import { html, nothing } from "lit";
+import { live } from "lit/directives/live.js";
 import { notice } from "../elements/notice.js";
 import type { Failure } from "../failure.js";
 import * as format from "../format.js";
 import { vars } from "../vars.js";
+import { askRemoval } from "./ask-removal.js";
 import { isSameBundle, type BundleEntry } from "./bundles.js";
 import { mostPictures } from "./limit.js";
 import type { OwnGallery } from "./own-gallery.js";
@@ -53,7 +55,7 @@ function failureNotice(own: OwnPhotos, failure: Failure) {
   const { refused } = own;
   const remove = refused && {
     label: `Remove “${refused.gallery.name}” from this browser`,
-    run: () => void own.removeKept(refused),
+    run: () => askRemoval(refused.gallery.name, refused.gallery.files.length, true, () => void own.removeKept(refused)),
   };
   return notice(failure, TITLES[failure.code] ?? "Your pictures could not be used", remove ?? undefined);
 }
@@ -63,7 +65,7 @@ function gallerySwitch({ bundles, bundle, own, isOwn, chooseBundle, chooseOwn, c
   const shown = isOwn ? own.gallery : null;
   const choice = (value: string, title: string, checked: boolean, choose: () => void) =>
     html`<label>
-      <input type="radio" name="gallery" value=${value} .checked=${checked} @change=${choose} />
+      <input type="radio" name="gallery" value=${value} .checked=${live(checked)} @change=${choose} />
       <span>${title}</span>
     </label>`;
   return html`<fieldset class="switch" data-testid="galleries">
@@ -200,7 +202,7 @@ function embeddingProgress({ encoder, done, total, started, keeps, stop, discard
       <p class="embedding-line" ${vars({ "--share": total === 0 ? 0 : done / total })}>
         <span class="number">${done.toLocaleString("en")}</span>
         <span class="soft number">of ${format.count(total, "picture")}</span>
-        ${done >= ENOUGH && done < total ? html`<span class="soft">${format.timeLeft(left)}</span>` : nothing}
+        ${done >= ENOUGH && done < total ? html`<span class="soft time-left">${format.timeLeft(left)}</span>` : nothing}
         <i class="phase-bar"></i>
       </p>
     </div>

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { notice } from "../elements/notice.js";
 import * as format from "../format.js";
+import { askRemoval } from "./ask-removal.js";
 import type { OwnGallery } from "./own-gallery.js";
 import type { OwnPhotos, Room } from "./own-photos.js";
 
@@ -8,15 +9,16 @@ import type { OwnPhotos, Room } from "./own-photos.js";
 export function keepPanel(own: OwnPhotos, gallery: OwnGallery, removed: () => void) {
   const { busy, storeFailure } = own;
   const { kept, bytes } = gallery;
-  const action = (id: string, label: string, run: (event: Event) => void) =>
+  const action = (id: string, label: string, run: () => void) =>
     html`<button type="button" class="quiet" data-testid=${id} ?disabled=${busy !== null} @click=${run}>
       ${label}
     </button>`;
-  const ask = (event: Event) => {
-    const dialog = (event.currentTarget as Element).closest(".keep")?.querySelector("dialog");
-    dialog?.showModal();
-    dialog?.querySelector<HTMLElement>("[data-testid=leave]")?.focus();
-  };
+  const ask = () =>
+    askRemoval(gallery.name, gallery.bundle.collection.count, kept !== null, () => {
+      void own.remove().then((isRemoved) => {
+        if (isRemoved) removed();
+      });
+    });
   return html`<section
     class="keep"
     aria-label="Keep or remove this gallery"
@@ -25,7 +27,7 @@ export function keepPanel(own: OwnPhotos, gallery: OwnGallery, removed: () => vo
     data-bytes=${bytes}
     aria-busy=${busy !== null}
   >
-    <p>${kept ? keptText(bytes, own.room) : openText(bytes)}</p>
+    <p class="soft">${kept ? keptText(bytes, own.room) : openText(bytes)}</p>
     <div class="keep-actions">
       ${kept ? nothing : action("keep-here", busy === "keeping" ? "Keeping …" : "Keep in this browser", () => void own.keep())}
       ${action("export-own", busy === "exporting" ? "Writing the bundle …" : "Save as a bundle", () => void own.export())}
@@ -33,7 +35,6 @@ export function keepPanel(own: OwnPhotos, gallery: OwnGallery, removed: () => vo
     </div>
     <span class="visually-hidden" role="status">${said(own, gallery)}</span>
     ${storeFailure ? notice(storeFailure, TITLES[storeFailure.code] ?? "This could not be done") : nothing}
-    ${removal(own, gallery, removed)}
   </section>`;
 }
 
@@ -64,27 +65,4 @@ function said({ busy }: OwnPhotos, { kept }: OwnGallery): string {
   if (busy === "keeping") return "The gallery is being kept.";
   if (busy === "exporting") return "The bundle is being written.";
   return kept ? "The gallery is kept in this browser." : "";
-}
-
-/** Asks before everything of the gallery is removed. */
-function removal(own: OwnPhotos, gallery: OwnGallery, removed: () => void) {
-  const close = (event: Event) => (event.currentTarget as Element).closest("dialog")?.close();
-  const remove = (event: Event) => {
-    close(event);
-    void own.remove().then((isRemoved) => {
-      if (isRemoved) removed();
-    });
-  };
-  const { count } = gallery.bundle.collection;
-  return html`<dialog class="dialog" aria-labelledby="remove-title" data-testid="remove-dialog">
-    <h2 id="remove-title">Remove “${gallery.name}”?</h2>
-    <p class="soft">
-      The embeddings, names and thumbnails of ${format.count(count, "picture")} are removed from this
-      ${gallery.kept ? "page and from this browser" : "page"}. The pictures stay where they are.
-    </p>
-    <p class="dialog-buttons">
-      <button type="button" class="button" data-testid="remove-now" @click=${remove}>Remove</button>
-      <button type="button" class="quiet" data-testid="leave" @click=${close}>Leave it</button>
-    </p>
-  </dialog>`;
 }

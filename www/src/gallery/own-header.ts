@@ -12,10 +12,11 @@ export function ownHeader(own: OwnPhotos, gallery: OwnGallery, removed: () => vo
       ? "There are no subfolders, so the pictures have no labels and the rankings no scores."
       : `The folders are the labels: ${levels.join(" › ")}.`;
   return html`<header class="bundle" data-testid="own" data-count=${count}>
-    <h3 class="bundle-title">${gallery.name}</h3>
-    <p class="soft">${format.count(count, "picture")}. ${labels}</p>
-    ${leftOut(gallery.leftOut, count)} ${keepPanel(own, gallery, removed)}
-  </header>`;
+      <h3 class="bundle-title">${gallery.name}</h3>
+      <p class="soft">${format.count(count, "picture")}. ${labels}</p>
+      ${leftOut(gallery.leftOut, count)}
+    </header>
+    ${keepPanel(own, gallery, removed)}`;
 }
 
 function leftOut({ damaged, others, beyond, stopped }: LeftOut, count: number) {
