@@ -110,7 +110,7 @@ export function storeFailure(error: unknown): Failure {
       return failure(
         "full",
         "the browser has no room left for this gallery, so it was not kept; it is still open in this page",
-        "free some space on this device, or remove another gallery, and keep it again; or export it as a bundle",
+        "free some space on this device, or remove another gallery, and keep it again; or save it as a bundle",
       );
     case "VersionError":
       return failure(
@@ -122,13 +122,13 @@ export function storeFailure(error: unknown): Failure {
       return failure(
         "store",
         "the browser does not let this page keep anything",
-        "allow this site to keep data in the settings of the browser, or export the gallery as a bundle",
+        "allow this site to keep data in the settings of the browser, or save the gallery as a bundle",
       );
     default:
       return failure(
         "store",
         `the browser cannot read or write what this page keeps: ${message || toFailure(error).message}`,
-        "load the page again; what is open here can still be exported as a bundle",
+        "load the page again; what is open here can still be saved as a bundle",
       );
   }
 }
