@@ -21,6 +21,9 @@ export interface Embedding {
 /** What is being done with the chosen gallery. */
 export type Busy = "keeping" | "exporting" | "removing" | null;
 
+/** The page shows the progress at most this often, in milliseconds. */
+const DRAW_MS = 100;
+
 /** How much this page keeps in the browser, and how much it may. Null where the browser does not tell. */
 export interface Room {
   readonly used: number | null;
@@ -253,9 +256,14 @@ export class OwnPhotos {
       stop: () => controller.abort(STOPPED),
       discard: () => controller.abort(),
     };
+    let drawn = -Infinity;
     const progress = (done: number, total: number) => {
-      if (done === 0) embedding.started = performance.now();
+      const now = performance.now();
+      if (done === 0) embedding.started = now;
       Object.assign(embedding, { done, total });
+      // To draw the page takes as long as to embed a small picture.
+      if (now - drawn < DRAW_MS && done < total) return;
+      drawn = now;
       this.changed();
     };
     Object.assign(this, { embedding, failure: null, refused: null });
