@@ -17,7 +17,16 @@ export const percent = (share: number): string => `${Math.round(share * 100)} %`
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   if (count < 1_000_000) return `${Math.round(count / 1000)} kB`;
-  return `${(count / 1_000_000).toFixed(1)} MB`;
+  if (count < 1_000_000_000) return `${(count / 1_000_000).toFixed(1)} MB`;
+  return `${(count / 1_000_000_000).toFixed(1)} GB`;
+}
+
+/** A time that is left, in words: “about 3 minutes left”. */
+export function timeLeft(ms: number): string {
+  const minutes = ms / 60_000;
+  if (minutes < 1) return "less than a minute left";
+  if (minutes < 90) return `about ${count(Math.round(minutes), "minute")} left`;
+  return `about ${count(Math.round(minutes / 60), "hour")} left`;
 }
 
 export const milliseconds = (ms: number): string => (ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);

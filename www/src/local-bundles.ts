@@ -9,6 +9,9 @@ const opened = new Map<string, ReadonlyMap<string, File>>();
 
 export const isLocal = (bundle: string): boolean => bundle.startsWith(PREFIX);
 
+/** Whether the files of such a bundle are at hand. */
+export const isOpenLocal = (bundle: string): boolean => opened.has(bundle);
+
 /** Remembers the files of a bundle by their paths. Returns its name in the address. */
 export function addLocal(folder: string, files: ReadonlyMap<string, File>): string {
   let name = PREFIX + folder;

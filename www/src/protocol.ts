@@ -19,12 +19,17 @@ export type Backend = "webgpu" | "cpu";
 /** The fields of `bundle.json` that the page reads. Levels run coarse to fine. */
 export type Manifest = Omit<Contents, "encoders"> & {
   encoders: EncoderEntry[];
-  files: Omit<FileEntry, "sha256">[];
+  files: FileEntry[];
   digest: string;
 };
 
 /** An encoder; one with a gallery of the reader's own pictures has no report. */
-export type EncoderEntry = Omit<StoredEntry, "report"> & { report: Report | null };
+export type EncoderEntry = Omit<StoredEntry, "report"> & {
+  report: Report | null;
+  /** These two are the engine's; the page only passes them on. */
+  architecture?: unknown;
+  preprocessing?: unknown;
+};
 
 /** A gallery of the reader's own pictures: level names, and the labels of each picture, row by row. */
 export interface OwnRows {

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Promise;
+use super::measure::spread;
 use crate::Result;
 use crate::embeddings::Embeddings;
 use crate::search::Gallery;
@@ -27,17 +28,20 @@ impl BestScores {
     /// The percentile below which a picture is unlike the gallery, see [`unlike_below`](Self::unlike_below).
     pub const UNLIKE_PERCENTILE: usize = 1;
 
-    /// The distribution of the best score of each row of `embeddings`. `None` for fewer than two rows.
+    /// The distribution of the best scores of at most `most` rows of `embeddings`, evenly spread. `None` for fewer than two
+    /// rows.
     ///
     /// # Errors
     ///
     /// [`Kind::Embeddings`](crate::Kind::Embeddings) for an embedding that the similarity is not defined for.
-    pub fn of_gallery(embeddings: &Embeddings, similarity: Similarity) -> Result<Option<Self>> {
+    pub fn of_gallery(embeddings: &Embeddings, similarity: Similarity, most: usize) -> Result<Option<Self>> {
         let gallery = Gallery::new(embeddings, similarity)?;
-        let best = |item| -> Result<Option<f32>> {
+        let items = spread(gallery.len(), most);
+        let best = |place| -> Result<Option<f32>> {
+            let item = items[place];
             Ok(gallery.nearest(embeddings.row(item), 1, Some(item))?.first().map(|hit| hit.score))
         };
-        let scores = in_order(gallery.len(), best).into_iter().collect::<Result<Vec<_>>>()?;
+        let scores = in_order(items.len(), best).into_iter().collect::<Result<Vec<_>>>()?;
         Ok(Self::from_scores(scores.into_iter().flatten().collect()))
     }
 
@@ -93,10 +97,10 @@ mod tests {
     #[test]
     fn the_best_score_of_an_item_is_that_of_another_item() {
         let rows = Embeddings::new(2, vec![1.0, 0.0, 0.6, 0.8, 0.0, 2.0]).unwrap();
-        let scores = BestScores::of_gallery(&rows, Similarity::Cosine).unwrap();
+        let scores = BestScores::of_gallery(&rows, Similarity::Cosine, rows.len()).unwrap();
         assert_eq!(scores, BestScores::from_scores(vec![0.6, 0.8, 0.8]));
         let one = Embeddings::new(2, vec![1.0, 0.0]).unwrap();
-        assert_eq!(BestScores::of_gallery(&one, Similarity::Cosine).unwrap(), None);
+        assert_eq!(BestScores::of_gallery(&one, Similarity::Cosine, 1).unwrap(), None);
     }
 
     #[test]

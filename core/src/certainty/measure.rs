@@ -76,7 +76,7 @@ pub fn cases(
 /// What a gallery answers to each of its own items, which is left out meanwhile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeaveOneOut {
-    /// The answer to each item, in gallery order.
+    /// The answer to each item that was asked with, in gallery order.
     pub cases: Vec<Case>,
     /// L.
     levels: usize,
@@ -91,9 +91,28 @@ impl LeaveOneOut {
     ///
     /// [`Kind::Embeddings`](crate::Kind::Embeddings) for an embedding that the similarity is not defined for.
     pub fn new(embeddings: &Embeddings, labels: &Labels, similarity: Similarity) -> Result<Self> {
+        Self::of_sample(embeddings, labels, similarity, embeddings.len())
+    }
+
+    /// Asks with at most `most` items, evenly spread over the gallery, so that a large one is measured in a time that
+    /// grows with N alone: O(N d) for each.
+    ///
+    /// # Errors
+    ///
+    /// As [`LeaveOneOut::new`].
+    pub fn of_sample(
+        embeddings: &Embeddings,
+        labels: &Labels,
+        similarity: Similarity,
+        most: usize,
+    ) -> Result<Self> {
         let gallery = Gallery::new(embeddings, similarity)?;
-        let case = |item| Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item));
-        let cases = in_order(embeddings.len(), case).into_iter().collect::<Result<_>>()?;
+        let items = spread(embeddings.len(), most);
+        let case = |place| {
+            let item = items[place];
+            Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item))
+        };
+        let cases = in_order(items.len(), case).into_iter().collect::<Result<_>>()?;
         Ok(Self { cases, levels: labels.levels(), is_tree: labels.kinship().is_none() })
     }
 
@@ -114,6 +133,13 @@ impl LeaveOneOut {
         };
         self.is_tree.then(|| Calibration::new(self.levels, &self.cases, is_unlike))?
     }
+}
+
+/// At most `most` of the numbers 0 … `count` − 1, evenly spread; all of them if there are no more.
+pub(super) fn spread(count: usize, most: usize) -> Vec<usize> {
+    let chosen = count.min(most);
+    // In 64 bits the product cannot overflow.
+    (0..chosen).map(|place| (place as u64 * count as u64 / chosen as u64) as usize).collect()
 }
 
 /// How the answers to many queries turn out at one promise.

@@ -246,6 +246,19 @@ fn a_gallery_of_one_class_is_sure_of_it() {
 }
 
 #[test]
+fn a_sample_of_a_gallery_has_the_answers_of_its_items_in_the_whole_gallery() {
+    let points = (0..100u16).flat_map(|item| [1.0, f32::from(item * item % 89)]).collect();
+    let gallery = Embeddings::new(2, points).unwrap();
+    let labels = Labels::new(1, (0..100).map(|item| item / 7).collect()).unwrap();
+    let of = |most| LeaveOneOut::of_sample(&gallery, &labels, Similarity::Euclidean, most).unwrap().cases;
+    let all = of(100);
+    let tenth: Vec<_> = all.iter().step_by(10).cloned().collect();
+    assert_eq!(of(10), tenth);
+    assert_eq!(of(1000), all);
+    assert!(of(0).is_empty());
+}
+
+#[test]
 fn labels_that_do_not_tell_are_not_counted() {
     let known = |known, right| Case { known, ..case(&[1.0, 1.0], right) };
     assert_eq!(known(1, 1).is_right(2), None);

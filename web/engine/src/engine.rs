@@ -52,6 +52,10 @@ struct LoadedEncoder {
     gallery: Gallery,
 }
 
+/// What a gallery of the reader's own pictures answers is measured with at most so many of them, so that the page answers
+/// soon even where there are many.
+const MEASURED: usize = 2000;
+
 /// A gallery of the reader's own pictures.
 #[derive(Default)]
 struct OwnGallery {
@@ -264,10 +268,11 @@ impl Engine {
         let gallery = Gallery::new(&embeddings, similarity).map_err(thrown)?;
         let (best_scores, calibration) = match &own.labels {
             Some(labels) => {
-                let known = LeaveOneOut::new(&embeddings, labels, similarity).map_err(thrown)?;
+                let known =
+                    LeaveOneOut::of_sample(&embeddings, labels, similarity, MEASURED).map_err(thrown)?;
                 (known.best_scores(), known.calibration())
             }
-            None => (BestScores::of_gallery(&embeddings, similarity).map_err(thrown)?, None),
+            None => (BestScores::of_gallery(&embeddings, similarity, MEASURED).map_err(thrown)?, None),
         };
         own.encoders.insert(encoder, OwnEmbeddings { embeddings, gallery, best_scores, calibration });
         Ok(())

@@ -1,10 +1,16 @@
 import { html, nothing } from "lit";
+import { live } from "lit/directives/live.js";
 import { notice } from "../elements/notice.js";
+import type { Failure } from "../failure.js";
 import * as format from "../format.js";
 import { vars } from "../vars.js";
+import { askRemoval } from "./ask-removal.js";
 import { isSameBundle, type BundleEntry } from "./bundles.js";
+import { mostPictures } from "./limit.js";
+import type { OwnGallery } from "./own-gallery.js";
 import type { Embedding, OwnPhotos } from "./own-photos.js";
-import { fromArchive, fromInput, LIMIT, type Folder } from "./photos.js";
+import { fromArchive, fromInput, type Folder } from "./photos.js";
+import type { Kept } from "./store.js";
 
 /** What the bar shows, and what it calls. */
 export interface GalleryBar {
@@ -15,9 +21,12 @@ export interface GalleryBar {
   /** Whether the reader's own gallery is shown. */
   readonly isOwn: boolean;
   /** The encoder that would embed own pictures. Null until a bundle is open. */
-  readonly encoder: string | null;
+  readonly encoder: { readonly name: string; readonly dimension: number } | null;
   readonly chooseBundle: (path: string) => void;
-  readonly chooseOwn: () => void;
+  /** Shows the gallery that is not kept. */
+  readonly chooseOwn: (gallery: OwnGallery) => void;
+  /** Shows a kept gallery. */
+  readonly chooseKept: (kept: Kept) => void;
   readonly makeOwn: (folder: Folder | Promise<Folder>) => void;
   /** Says that a folder holds no bundle. */
   readonly refuseFolder: (name: string) => void;
@@ -26,7 +35,7 @@ export interface GalleryBar {
 /** The choice of the gallery, and the way to one of the reader's own pictures. */
 export function galleryBar(bar: GalleryBar) {
   const { bundles, own } = bar;
-  const choices = bundles.length + (own.gallery ? 1 : 0);
+  const choices = bundles.length + own.kept.length + (own.unkept ? 1 : 0);
   return html`<div class="gallery-bar">
       ${choices > 1 ? gallerySwitch(bar) : nothing}
       <div class="gallery-entries">
@@ -34,25 +43,44 @@ export function galleryBar(bar: GalleryBar) {
       </div>
     </div>
     ${own.embedding ? embeddingProgress(own.embedding) : nothing}
-    ${own.failure ? notice(own.failure, own.failure.code === "bundle" ? "This is not a bundle" : "Your pictures could not be used") : nothing}`;
+    ${own.failure ? failureNotice(own, own.failure) : nothing}`;
 }
 
-function gallerySwitch({ bundles, bundle, own, isOwn, chooseBundle, chooseOwn }: GalleryBar) {
+const TITLES: Record<string, string> = {
+  bundle: "This is not a bundle",
+  store: "A kept gallery could not be opened",
+};
+
+function failureNotice(own: OwnPhotos, failure: Failure) {
+  const { refused } = own;
+  const remove = refused && {
+    label: `Remove “${refused.gallery.name}” from this browser`,
+    run: () => askRemoval(refused.gallery.name, refused.gallery.files.length, true, () => void own.removeKept(refused)),
+  };
+  return notice(failure, TITLES[failure.code] ?? "Your pictures could not be used", remove ?? undefined);
+}
+
+function gallerySwitch({ bundles, bundle, own, isOwn, chooseBundle, chooseOwn, chooseKept }: GalleryBar) {
+  const { unkept } = own;
+  const shown = isOwn ? own.gallery : null;
   const choice = (value: string, title: string, checked: boolean, choose: () => void) =>
     html`<label>
-      <input type="radio" name="gallery" value=${value} .checked=${checked} @change=${choose} />
+      <input type="radio" name="gallery" value=${value} .checked=${live(checked)} @change=${choose} />
       <span>${title}</span>
     </label>`;
   return html`<fieldset class="switch" data-testid="galleries">
     <legend>Gallery</legend>
     ${bundles.map(({ path, title }) => choice(path, title, !isOwn && isSameBundle(path, bundle), () => chooseBundle(path)))}
-    ${own.gallery ? choice("own", own.gallery.folder.name, isOwn, chooseOwn) : nothing}
+    ${own.kept.map((kept) =>
+      choice(`kept-${kept.key}`, kept.gallery.name, shown?.kept?.key === kept.key, () => chooseKept(kept)),
+    )}
+    ${unkept ? choice("own", unkept.name, shown === unkept, () => chooseOwn(unkept)) : nothing}
   </fieldset>`;
 }
 
 const canChooseFolder = "webkitdirectory" in HTMLInputElement.prototype;
 
-function ownEntry({ own, makeOwn }: GalleryBar, encoder: string) {
+function ownEntry({ own, makeOwn }: GalleryBar, encoder: { readonly name: string; readonly dimension: number }) {
   const take = (event: Event) => {
     const input = event.target as HTMLInputElement;
     const files = [...(input.files ?? [])];
@@ -67,8 +95,9 @@ function ownEntry({ own, makeOwn }: GalleryBar, encoder: string) {
     <div class="own-entry-text">
       <p>
         ${canChooseFolder ? "Choose a folder of photos, drop one anywhere on this page, or choose" : "Choose"} several
-        pictures. ${encoder} embeds them here, and nothing leaves this device. Subfolders become labels. At most
-        ${LIMIT.toLocaleString("en")} pictures.
+        pictures. ${encoder.name} embeds them here, and nothing leaves this device. Subfolders become labels. With its
+        ${format.count(encoder.dimension, "dimension")}, the memory of this device has room for
+        ${mostPictures(encoder.dimension).toLocaleString("en")} pictures.
       </p>
       ${
         canChooseFolder
@@ -158,7 +187,8 @@ function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
   </details>`;
 }
 
-function embeddingProgress({ encoder, done, total, cancel }: Embedding) {
+function embeddingProgress({ encoder, done, total, started, keeps, stop, discard }: Embedding) {
+  const left = ((performance.now() - started) / done) * (total - done);
   return html`<section class="waiting" aria-label="Embedding" data-testid="embedding">
     <p class="waiting-title">Embedding your pictures with ${encoder}</p>
     <div
@@ -172,9 +202,20 @@ function embeddingProgress({ encoder, done, total, cancel }: Embedding) {
       <p class="embedding-line" ${vars({ "--share": total === 0 ? 0 : done / total })}>
         <span class="number">${done.toLocaleString("en")}</span>
         <span class="soft number">of ${format.count(total, "picture")}</span>
+        ${done >= ENOUGH && done < total ? html`<span class="soft time-left">${format.timeLeft(left)}</span>` : nothing}
         <i class="phase-bar"></i>
       </p>
     </div>
-    <button type="button" class="quiet" data-testid="cancel" @click=${cancel}>Cancel</button>
+    ${
+      keeps && done > 0
+        ? html`<button type="button" class="quiet" data-testid="stop" @click=${stop}>
+            Stop, and use the ${format.count(done, "picture")}
+          </button>`
+        : nothing
+    }
+    <button type="button" class="quiet" data-testid="cancel" @click=${discard}>Cancel</button>
   </section>`;
 }
+
+/** After so many pictures, the time that is left can be told. */
+const ENOUGH = 20;

@@ -1,7 +1,5 @@
 // The photos of a folder that the reader has chosen or dropped.
 
-/** A gallery of own pictures holds at most this many, so that it stays small beside the engine. */
-export const LIMIT = 2000;
 /** Folders below this depth count as the deepest level. */
 const MAX_DEPTH = 5;
 
@@ -13,10 +11,8 @@ export interface Photo {
 
 export interface Folder {
   readonly name: string;
-  /** Sorted by path, at most `LIMIT`. */
+  /** Sorted by path. */
   readonly photos: readonly Photo[];
-  /** The number of photos beyond the limit. */
-  readonly beyond: number;
   /** The number of files that are no JPEG, PNG or WebP. */
   readonly others: number;
   /** The files of the bundle that the folder holds, by their paths in it. Null if it is a folder of photos. */
@@ -35,8 +31,7 @@ function folderOf(name: string, files: readonly Photo[]): Folder {
   const photos = shown.filter(({ file }) => isPhoto(file)).sort((a, b) => order.compare(path(a), path(b)));
   return {
     name,
-    photos: photos.slice(0, LIMIT),
-    beyond: Math.max(0, photos.length - LIMIT),
+    photos,
     others: shown.length - photos.length,
     bundle: bundleIn(shown),
   };
@@ -66,7 +61,7 @@ export const isArchive = ({ name, type }: File): boolean => /zip/.test(type) || 
 export async function fromArchive(archive: File): Promise<Folder> {
   const { readArchive } = await import("./archive.js");
   const bundle = await readArchive(archive);
-  return { name: archive.name.replace(/\.zip$/i, ""), photos: [], beyond: 0, others: 0, bundle };
+  return { name: archive.name.replace(/\.zip$/i, ""), photos: [], others: 0, bundle };
 }
 
 /** The folders among dropped things, or all of them if there are several files. Null for a single file but an archive. */

@@ -1,3 +1,4 @@
+import { failure } from "../failure.js";
 import type { Sheet, SpriteSource } from "../sprites.js";
 
 const TILE = 96;
@@ -11,9 +12,23 @@ const ON_SHEET = COLUMNS * COLUMNS;
 export class OwnThumbnails implements SpriteSource {
   static readonly shape = { tile: TILE, columns: COLUMNS, rows: COLUMNS };
 
-  private readonly sheets: string[] = [];
+  /** The compressed sheets. */
+  readonly blobs: Blob[] = [];
+  private readonly urls: string[] = [];
   private count = 0;
   private canvas: HTMLCanvasElement | null = null;
+
+  /** The thumbnails on sheets that were kept. */
+  static from(blobs: readonly Blob[]): OwnThumbnails {
+    const thumbnails = new OwnThumbnails();
+    for (const blob of blobs) thumbnails.push(blob);
+    return thumbnails;
+  }
+
+  /** The number of sheets of so many pictures. */
+  static sheetsOf(pictures: number): number {
+    return Math.ceil(pictures / ON_SHEET);
+  }
 
   place(item: number) {
     const index = item % ON_SHEET;
@@ -21,7 +36,7 @@ export class OwnThumbnails implements SpriteSource {
   }
 
   sheet(index: number): Promise<Sheet> {
-    return Promise.resolve({ url: this.sheets[index] ?? "", columns: COLUMNS });
+    return Promise.resolve({ url: this.urls[index] ?? "", columns: COLUMNS });
   }
 
   /** Appends the central square of a picture, or an empty tile where the browser cannot show it. */
@@ -44,11 +59,22 @@ export class OwnThumbnails implements SpriteSource {
     if (!canvas) return;
     this.canvas = null;
     const sheet = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.85));
-    this.sheets.push(sheet ? URL.createObjectURL(sheet) : "");
+    if (!sheet)
+      throw failure(
+        "memory",
+        "the browser has no memory left for the thumbnails",
+        "close other tabs and programs, or choose fewer pictures",
+      );
+    this.push(sheet);
+  }
+
+  private push(sheet: Blob): void {
+    this.blobs.push(sheet);
+    this.urls.push(URL.createObjectURL(sheet));
   }
 
   dispose(): void {
-    for (const url of this.sheets) URL.revokeObjectURL(url);
+    for (const url of this.urls) URL.revokeObjectURL(url);
   }
 }
 

@@ -89,10 +89,11 @@ export class AkinApp extends LightElement {
       isOwn: search.isOwn,
       encoder:
         search.bundle && search.loading === "ready" && search.embedsPictures
-          ? search.encoderName(search.shown.encoder)
+          ? (session.entries()[search.shown.encoder] ?? null)
           : null,
       chooseBundle: (path) => search.chooseBundle(path),
-      chooseOwn: () => search.chooseOwn(),
+      chooseOwn: (gallery) => search.chooseOwn(gallery),
+      chooseKept: (kept) => search.chooseKept(kept),
       makeOwn: (folder) => void search.makeOwn(folder),
       refuseFolder: (name) => search.refuseFolder(name),
     });
@@ -114,7 +115,8 @@ export class AkinApp extends LightElement {
   private tool({ collection, sprites }: OpenBundle) {
     const { search } = this;
     const { query, queryFailure } = search;
-    return html`${search.isOwn && search.own.gallery ? ownHeader(search.own.gallery) : bundleHeader(collection)}
+    const own = search.isOwn ? search.own.gallery : null;
+    return html`${own ? ownHeader(search.own, own, () => search.leaveOwn()) : bundleHeader(collection)}
       <section class="ask" aria-label="Query">
         <akin-file
           .embeds=${search.embedsPictures}

@@ -7,14 +7,16 @@ import { isInClass, parseClass, printClass, type ClassChoice } from "../class-ch
 import type { Collection } from "../collection.js";
 import { failure, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
-import { addLocal } from "../local-bundles.js";
+import { addLocal, isLocal, isOpenLocal } from "../local-bundles.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
 import { OwnPhotos } from "../gallery/own-photos.js";
+import { OwnGallery } from "../gallery/own-gallery.js";
 import type { Folder } from "../gallery/photos.js";
+import type { Kept } from "../gallery/store.js";
 import { relation } from "../kinship.js";
 import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
-import type { Backend } from "../protocol.js";
+import type { Backend, Manifest } from "../protocol.js";
 import type { Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../messages/engine.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
 import { PROMISE } from "./answer-note.js";
@@ -72,6 +74,10 @@ export class SearchController implements ReactiveController {
   /** The embeddings of the reader's own picture, by encoder. */
   private embeddings = new Map<number, Promise<Embedded>>();
   private queryNumber = 0;
+  /** The manifest of the bundle that is open. */
+  private opened: Manifest | null = null;
+  /** The kept gallery that is read from the store as soon as a bundle is open. */
+  private wanted: Kept | null = null;
   /** When the reader chose the query that has no answer yet. */
   private asked: number | null = null;
   private attempts = 0;
@@ -98,6 +104,7 @@ export class SearchController implements ReactiveController {
     this.address = address;
     address.onRestore(() => this.restore());
     void this.open();
+    void this.own.start();
     void loadBundles().then(
       (bundles) => this.set({ bundles }),
       (error: unknown) => this.set({ queryFailure: toFailure(error) }),
@@ -157,6 +164,9 @@ export class SearchController implements ReactiveController {
     this.set({ loading: "loading", openFailure: null, statusText: "Loading the engine." });
     try {
       const opened = await session.open(this.values);
+      if (attempt !== this.attempts) return;
+      this.opened = opened.collection.manifest;
+      if (this.wanted) await this.restoreKept(this.wanted, opened.collection.manifest);
       const own = this.isOwn ? this.own.gallery : null;
       // The engine may have been started since the gallery was made.
       await own?.attach();
@@ -180,9 +190,26 @@ export class SearchController implements ReactiveController {
     }
   }
 
+  /** Reads a kept gallery for the bundle that was opened. If it cannot be used, the bundle is shown. */
+  private async restoreKept(kept: Kept, base: Manifest): Promise<void> {
+    const { bundle, backend } = this.values;
+    this.wanted = null;
+    try {
+      await this.own.restore(kept, { bundle, backend }, base);
+      this.isOwn = true;
+      void this.own.measure();
+    } catch (error) {
+      const reason = toFailure(error);
+      // The engine is gone, and the next one tries again.
+      if (isStopped(reason)) this.wanted = kept;
+      else this.own.refuse(reason, kept);
+    }
+  }
+
   /** Shows what another address names. */
   private restore(): void {
     this.isOwn = false;
+    this.wanted = null;
     void session.open(this.values).then(
       (bundle) => {
         if (bundle !== this.bundle) return this.open();
@@ -215,13 +242,40 @@ export class SearchController implements ReactiveController {
     this.change(path, false);
   }
 
-  /** Shows the reader's own gallery, with the bundle whose encoders embed it. */
-  chooseOwn(): void {
-    const { gallery } = this.own;
-    if (gallery) this.change(gallery.source.bundle, true);
+  /** Shows a gallery of the reader's own, with the bundle whose encoders embed it. */
+  chooseOwn(gallery: OwnGallery): void {
+    this.own.gallery = gallery;
+    this.change(gallery.source.bundle, true);
   }
 
-  private change(bundle: string, isOwn: boolean): void {
+  /** Shows a kept gallery: with the open bundle if its encoder embedded it, else with the bundle that it was made with. */
+  chooseKept(kept: Kept): void {
+    const opened = this.own.opened(kept.key);
+    if (opened) {
+      this.chooseOwn(opened);
+      return;
+    }
+    const { name, bundle, bundleTitle } = kept.gallery;
+    const fits = this.opened !== null && OwnGallery.fits(kept, this.opened);
+    if (!fits && isLocal(bundle) && !isOpenLocal(bundle)) {
+      const reason = `“${name}” was embedded with an encoder of “${bundleTitle}”, a bundle on this device that is not open`;
+      this.own.refuse(
+        failure("store", reason, "open that bundle under “Open another bundle”, and choose the gallery again"),
+        kept,
+      );
+      return;
+    }
+    this.change(fits ? this.bundlePath : bundle, false, kept);
+  }
+
+  /** Shows the bundle after a gallery of the reader's own was removed. */
+  leaveOwn(): void {
+    this.change(this.bundlePath, false);
+  }
+
+  private change(bundle: string, isOwn: boolean, wanted: Kept | null = null): void {
+    this.wanted = wanted;
+    this.own.clear();
     this.address?.set({ bundle, q: null, k: PAGE, look: "", class: "" });
     this.embeddings.clear();
     this.set({ isOwn, bundle: null, answers: [], queryFailure: null });
@@ -252,15 +306,15 @@ export class SearchController implements ReactiveController {
       this.openLocal(folder.name, folder.bundle);
       return;
     }
-    const { bundle, shown } = this;
-    if (!bundle || this.loading !== "ready") return;
+    const { opened, shown } = this;
+    if (!opened || this.loading !== "ready") return;
     if (!this.embedsPictures) {
       this.own.refuse(noEncoder(this.encoderName(shown.encoder)));
       return;
     }
     const { bundle: path, backend } = this.values;
     const source = { bundle: path, backend };
-    if (!(await this.own.make(folder, source, bundle.collection.manifest, shown.encoder))) return;
+    if (!(await this.own.make(folder, source, opened, shown.encoder))) return;
     this.address?.set({ q: null, k: PAGE, class: "" });
     this.set({ isOwn: true, bundle: this.own.gallery?.bundle ?? null, answers: [], queryFailure: null });
     this.takeFromAddress();
