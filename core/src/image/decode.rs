@@ -2,7 +2,9 @@
 
 use std::io::Cursor;
 
-use image::codecs::{png::PngDecoder, webp::WebPDecoder};
+use image::codecs::{
+    bmp::BmpDecoder, gif::GifDecoder, png::PngDecoder, tiff::TiffDecoder, webp::WebPDecoder,
+};
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, Limits, RgbImage};
 use zune_core::bytestream::ZCursor;
@@ -20,14 +22,14 @@ use crate::{Error, Kind, Result};
 /// and a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
 pub const MAX_PIXELS: u64 = 128_000_000;
 
-/// Decodes a JPEG, PNG or WebP file to 8-bit RGB, as a viewer shows it.
+/// Decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file to 8-bit RGB, as a viewer shows it.
 ///
 /// The EXIF orientation is applied. CMYK and YCCK (inverted if Adobe's marker says so), grey and palettes become RGB,
-/// 16 bits are rounded to 8, and transparent pixels are blended with white. Of an animation, the first picture is
-/// decoded.
+/// 16 bits are rounded to 8, and transparent pixels are blended with white. Of an animation and of a TIFF with several
+/// pages, the first picture is decoded. A camera's raw file, which is a TIFF with a small preview, is refused.
 ///
-/// A file that ends early is always refused. JPEG has no checksums, so that damage which leaves a readable stream is
-/// not detected; Pillow and browsers do not detect it either.
+/// A file that ends before its picture does is always refused. JPEG, GIF, BMP and TIFF have no checksums, so that damage
+/// which leaves a readable stream is not detected; Pillow and browsers do not detect it either.
 ///
 /// # Errors
 ///
@@ -48,6 +50,19 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels> {
             let read_tags = webp_chunks_fit(bytes);
             with_decoder("WebP", decoder.map_err(|error| unreadable("WebP", error))?, read_tags)?
         }
+        Format::Gif => {
+            require_end("GIF", gif_has_a_picture(bytes))?;
+            let decoder = GifDecoder::new(Cursor::new(bytes));
+            with_decoder("GIF", decoder.map_err(|error| unreadable("GIF", error))?, false)?
+        }
+        Format::Bmp => {
+            let decoder = BmpDecoder::new(Cursor::new(bytes));
+            with_decoder("BMP", decoder.map_err(|error| unreadable("BMP", error))?, false)?
+        }
+        Format::Tiff => {
+            let decoder = TiffDecoder::new(Cursor::new(bytes));
+            with_decoder("TIFF", decoder.map_err(|error| unreadable("TIFF", error))?, true)?
+        }
     };
     upright(size, data, orientation)
 }
@@ -59,6 +74,9 @@ enum Format {
     Jpeg,
     Png,
     WebP,
+    Gif,
+    Bmp,
+    Tiff,
 }
 
 /// The format, from the first bytes. File names can be wrong.
@@ -76,6 +94,15 @@ fn format(bytes: &[u8]) -> Result<Format> {
     if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
         return Ok(Format::WebP);
     }
+    if starts(b"GIF8") {
+        return Ok(Format::Gif);
+    }
+    if starts(b"BM") {
+        return Ok(Format::Bmp);
+    }
+    if (starts(b"II*\0") || starts(b"MM\0*")) && !is_camera_raw(bytes) {
+        return Ok(Format::Tiff);
+    }
     let name = foreign_format(bytes);
     let message = match name {
         Some(name) => format!("this is {name}, which is not supported"),
@@ -85,8 +112,11 @@ fn format(bytes: &[u8]) -> Result<Format> {
         Some("a web page") => {
             "the download went wrong: open the address in a browser and save the image itself"
         }
+        Some("an AVIF image" | "a HEIC image") => {
+            "convert it to JPEG or PNG, for example with ImageMagick: `magick mogrify -format jpg FILE`"
+        }
         Some(_) => "export it as JPEG or PNG",
-        None => "choose a JPEG, PNG or WebP file",
+        None => "choose a JPEG, PNG, WebP, GIF, BMP or TIFF file",
     };
     Err(Error::new(Kind::Image, message, hint))
 }
@@ -108,10 +138,8 @@ fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
         });
     }
     const MAGIC: &[(&[u8], &str)] = &[
-        (b"GIF8", "a GIF image"),
-        (b"II*\0", "a TIFF or camera raw image"),
-        (b"MM\0*", "a TIFF or camera raw image"),
-        (b"BM", "a BMP image"),
+        (b"II*\0", "a camera raw image"),
+        (b"MM\0*", "a camera raw image"),
         (b"%PDF", "a PDF document"),
         (b"8BPS", "a Photoshop document"),
         (b"\xFF\x0A", "a JPEG XL image"),
@@ -169,13 +197,17 @@ fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
     )
 }
 
-/// PNG and WebP, through the `image` crate.
+/// All formats but JPEG, through the `image` crate.
 fn with_decoder(name: &str, mut decoder: impl ImageDecoder, read_tags: bool) -> Result<Decoded> {
     let (width, height) = decoder.dimensions();
     require_size(width, height)?;
+    decoder.set_limits(limits()).map_err(|error| unreadable(name, error))?;
     // An image with a damaged tag is still readable.
     let orientation = if read_tags { decoder.orientation().ok() } else { None };
     let color = decoder.color_type();
+    if matches!(color, ColorType::Rgb32F | ColorType::Rgba32F) {
+        return Err(unreadable(name, "its colours are floating-point numbers"));
+    }
     let mut raw = vec![0; decoder.total_bytes() as usize];
     decoder.read_image(&mut raw).map_err(|error: ImageError| unreadable(name, error))?;
     Ok(((width, height), to_rgb(color, raw)?, orientation.unwrap_or(Orientation::NoTransforms)))
@@ -269,6 +301,63 @@ fn webp_chunks_fit(bytes: &[u8]) -> bool {
         rest = &data[length.next_multiple_of(2).min(data.len())..];
     }
     true
+}
+
+/// Whether a GIF has all the bytes of its first picture.
+fn gif_has_a_picture(bytes: &[u8]) -> bool {
+    /// The bytes of the table of colours that a field of flags announces.
+    fn table(flags: u8) -> usize {
+        if flags & 0x80 == 0 { 0 } else { 6 << (flags & 7) }
+    }
+    /// What follows a sequence of blocks, each of which begins with its length and the last of which is empty.
+    fn after_blocks(mut rest: &[u8]) -> Option<&[u8]> {
+        loop {
+            let (&length, data) = rest.split_first()?;
+            rest = data.get(usize::from(length)..)?;
+            if length == 0 {
+                return Some(rest);
+            }
+        }
+    }
+    let find = || {
+        let mut rest = bytes.get(13 + table(*bytes.get(10)?)..)?;
+        loop {
+            rest = match rest {
+                [0x21, _, blocks @ ..] => after_blocks(blocks)?,
+                // Place and size, flags, and after the colours the width of a code.
+                [0x2C, _, _, _, _, _, _, _, _, flags, data @ ..] => {
+                    return after_blocks(data.get(table(*flags) + 1..)?);
+                }
+                _ => return None,
+            }
+        }
+    };
+    find().is_some()
+}
+
+/// Whether a TIFF file is a camera's raw file: a preview comes first, or a tag of a raw format.
+fn is_camera_raw(bytes: &[u8]) -> bool {
+    const PREVIEW: u16 = 254;
+    const DNG_VERSION: u16 = 50706;
+    let little = bytes.starts_with(b"II");
+    let short = |at: usize| -> Option<u16> {
+        let pair = bytes.get(at..)?.first_chunk::<2>()?;
+        Some(if little { u16::from_le_bytes(*pair) } else { u16::from_be_bytes(*pair) })
+    };
+    let long = |at: usize| -> Option<u32> {
+        let four = bytes.get(at..)?.first_chunk::<4>()?;
+        Some(if little { u32::from_le_bytes(*four) } else { u32::from_be_bytes(*four) })
+    };
+    let raw_tag = || {
+        let first = long(4)? as usize;
+        let count = usize::from(short(first)?);
+        (0..count).map(|entry| first + 2 + 12 * entry).find(|&entry| match short(entry) {
+            Some(PREVIEW) => long(entry + 8).is_some_and(|flags| flags & 1 == 1),
+            tag => tag == Some(DNG_VERSION),
+        })
+    };
+    // Canon's files say it after the header.
+    bytes.get(8..10) == Some(b"CR") || raw_tag().is_some()
 }
 
 /// Rotates and mirrors the image as the EXIF tag says.

@@ -61,6 +61,16 @@ for name, options in [("turned.jpg", dict(quality=95, subsampling=0)), ("turned.
     smooth.save(name, exif=exif, **options)
     expect(name, ImageOps.exif_transpose(Image.open(name)))
 
+# The formats without a quality: GIF and BMP in a palette, whose colours differ from those of `smooth`, and TIFF.
+save("animated.gif", smooth.quantize(32), save_all=True, append_images=[smooth.rotate(180).quantize(32)])
+save("palette.bmp", smooth.quantize(32))
+save("colours.bmp", smooth)
+for name, options in [("plain.tif", {}), ("lzw.tif", dict(compression="tiff_lzw")), ("deflate.tif", dict(compression="tiff_adobe_deflate"))]:
+    save(name, smooth, **options)
+save("grey.tif", smooth.convert("L"))
+smooth.save("turned.tif", exif=exif)
+expect("turned.tif", ImageOps.exif_transpose(Image.open("turned.tif")))
+
 # Resampling of an image full of detail, whole and a region, down and up.
 y, x = np.mgrid[0:23, 0:31]
 detail = np.stack([(x * 37 + y * 11) % 256, (x * x + y * 3) % 256, (x // 5 + y // 7) % 2 * 255], -1)
