@@ -1,4 +1,4 @@
-//! Decodes JPEG, PNG and WebP files, applies their orientation, and preprocesses the pixels.
+//! Decodes image files, applies their orientation, and preprocesses the pixels.
 
 #![no_main]
 

@@ -162,7 +162,7 @@ impl Model {
 
 /// The pictures of these files. With `skip`, those that cannot be read are left out.
 pub fn pictures(files: Vec<PathBuf>, skip: bool) -> Pictures {
-    let hint = "give a JPEG, PNG or WebP file in its place, or leave it out with `--skip`";
+    let hint = "give a JPEG, PNG, WebP, GIF, BMP or TIFF file in its place, or leave it out with `--skip`";
     if skip { Pictures::new(files) } else { Pictures::all_required(files, hint) }
 }
 
@@ -185,7 +185,7 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if files.is_empty() {
         return Err(problem(
             format!("{} has no images", a_few(&paths.iter().map(|path| path.display()).collect::<Vec<_>>())),
-            "give JPEG, PNG or WebP files, or folders of them",
+            "give JPEG, PNG, WebP, GIF, BMP or TIFF files, or folders of them",
         ));
     }
     if let Some(file) = files.iter().find(|file| file.to_str().is_none()) {

@@ -343,7 +343,7 @@ fn side(dataset: &Dataset, largest: u32) -> Result<u32> {
         let names: Vec<_> = dataset.paths.iter().take(LOOKED_AT).map(|path| path.display()).collect();
         return Err(problem(
             format!("none of these images can be read: {}", a_few(&names)),
-            "give JPEG, PNG or WebP files; `akin data check` says what is wrong with each",
+            "give JPEG, PNG, WebP, GIF, BMP or TIFF files; `akin data check` says what is wrong with each",
         ));
     };
     let fitting = SIDES.into_iter().rev().find(|&side| side <= middle.min(largest));

@@ -32,7 +32,7 @@ pub struct SearchArgs {
     /// The folder that `akin export` wrote.
     #[arg(value_name = "BUNDLE")]
     pub bundle: PathBuf,
-    /// The image to search with: JPEG, PNG or WebP.
+    /// The image to search with: JPEG, PNG, WebP, GIF, BMP or TIFF.
     #[arg(value_name = "IMAGE", required_unless_present = "embeddings")]
     pub image: Option<PathBuf>,
     /// Search with each row of a file of embeddings instead of an image, such as `akin embed` writes it: `.npy`, `.npz`,
@@ -178,10 +178,10 @@ fn read_queries(file: &Path, args: &SearchArgs, similarity: Similarity) -> Resul
 
 /// The image to search with.
 fn read_picture(image: &Path) -> Result<Pixels> {
-    let pictures = Pictures::all_required(vec![image.to_owned()], "give a JPEG, PNG or WebP file");
+    let pictures = Pictures::all_required(vec![image.to_owned()], "give a JPEG, PNG, WebP, GIF, BMP or TIFF file");
     let picture = pictures.get(0);
     pictures.check()?;
     picture.map(|pixels| (*pixels).clone()).ok_or_else(|| {
-        problem(format!("the image {} cannot be read", image.display()), "give a JPEG, PNG or WebP file")
+        problem(format!("the image {} cannot be read", image.display()), "give a JPEG, PNG, WebP, GIF, BMP or TIFF file")
     })
 }

@@ -126,7 +126,7 @@ impl Dataset {
         if images.is_empty() {
             return Err(problem(
                 format!("{} has no images", data.path().display()),
-                "check data.path; images are JPEG, PNG or WebP files",
+                "check data.path; images are JPEG, PNG, WebP, GIF, BMP or TIFF files",
             ));
         }
         let label_names: Vec<Vec<&str>> =

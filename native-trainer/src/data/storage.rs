@@ -19,7 +19,7 @@ pub enum Part {
     Region(Region),
     /// The file's picture without this number of rows at the bottom.
     WithoutFooter(u32),
-    /// A JPEG, PNG or WebP file inside a container.
+    /// A JPEG, PNG, WebP, GIF, BMP or TIFF file inside a container.
     Encoded {
         /// The number of the container.
         container: usize,

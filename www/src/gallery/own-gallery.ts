@@ -105,7 +105,7 @@ export class OwnGallery {
         throw failure(
           "image",
           `none of the ${chosen.length} pictures in “${folder.name}” could be read`,
-          "choose a folder of photos in the formats JPEG, PNG or WebP",
+          "choose a folder of photos in the formats JPEG, PNG, WebP, GIF or BMP",
         );
       }
       const labels = folderLabels(photos, folder.name);

@@ -107,7 +107,7 @@ export class OwnPhotos {
         throw failure(
           "image",
           `“${folder.name}” has no photos`,
-          "choose a folder with pictures in the formats JPEG, PNG or WebP",
+          "choose a folder with pictures in the formats JPEG, PNG, WebP, GIF or BMP",
         );
       }
       const gallery = await OwnGallery.make(folder, source, base, encoder, progress, signal);

@@ -139,7 +139,7 @@ impl Images {
             let (message, hint) = match self.loose.len() {
                 0 => (
                     "has no images".to_owned(),
-                    "give the folder that holds the images: JPEG, PNG or WebP files",
+                    "give the folder that holds the images: JPEG, PNG, WebP, GIF, BMP or TIFF files",
                 ),
                 loose => (
                     format!("has {}, but no folders of classes", counted(loose, "image", "images")),
