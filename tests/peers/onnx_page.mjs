@@ -3,7 +3,7 @@
 //   venv/bin/python tests/peers/onnx_models.py models
 //   AKIN=… AKIN_PAGE=… AKIN_FIXTURE=… node tests/peers/onnx_page.mjs models [NAME…]
 //
-// The variables are those of tests/e2e/site.mjs. Each folder of `models` becomes a run on a dozen pictures, and the bundle
+// The variables are those of tests/e2e/site.mjs. Each folder of `models` becomes a run on two dozen drawings, and the bundle
 // of it is opened in headless Chromium on the engine for the CPU, in a browser of its own.
 //
 // - cold: from the click that accepts the download to the first own result. The page loads the file and ONNX Runtime from
@@ -11,9 +11,9 @@
 // - warm: from the choice of a photo to its results, the median of five;
 // - memory: the largest that the process of the page took.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { PICTURES } from "../e2e/fixture.mjs";
 import { akin, launch, serve, upload, waitForRankings } from "../e2e/site.mjs";
 
@@ -21,35 +21,23 @@ const [models, ...names] = process.argv.slice(2);
 const PHOTOS = PICTURES.filter((path) => path.endsWith(".jpg"));
 const work = mkdtempSync(join(tmpdir(), "akin-"));
 
-/** A folder with two classes of six pictures each. */
-function writePictures() {
-  const data = join(work, "data");
-  for (const kind of ["one", "other"]) {
-    mkdirSync(join(data, kind), { recursive: true });
-    for (const path of PICTURES) cpSync(path, join(data, kind, basename(path)));
-  }
-  return data;
-}
+const run = (...options) => execFileSync(akin, options, { cwd: work, stdio: ["ignore", "ignore", "inherit"] });
 
-/** Writes the bundle of a network with a linear head of random numbers over its frozen features. */
-function write(name, data) {
-  const [config, run, bundle] = ["toml", "run", "bundle"].map((end) => join(work, `${name}.${end}`));
-  const set = (setting) => ["--set", setting];
-  const options = { stdio: ["ignore", "ignore", "inherit"] };
-  execFileSync(akin, ["init", data, "--out", config, "--progress", "none"], options);
-  execFileSync(
-    akin,
-    [
-      ...["train", config, "--out", run, "--progress", "none"],
-      ...set(`model.backbone={kind="onnx", path="${resolve(models, name, "model.onnx")}"}`),
-      ...set("model.freeze_backbone=true"),
-      ...set("run.steps=1"),
-    ],
-    options,
-  );
-  const licence = ["--licence", "CC0-1.0"];
-  execFileSync(akin, ["export", run, "--out", bundle, "--no-maps", "--progress", "none", ...licence], options);
-  return bundle;
+/** Writes the bundle of a network with a linear head of random numbers over its frozen features of two dozen drawings. */
+function write(name) {
+  const backbone = `{kind="onnx", path="${resolve(models, name, "model.onnx")}"}`;
+  const settings = [
+    `model.backbone=${backbone}`,
+    "model.preprocessing=imagenet",
+    "model.freeze_backbone=true",
+    "model.head={dimension=64}",
+    "sampler={kind='random', batch_size=8}",
+    "run.steps=1",
+  ];
+  const sets = settings.flatMap((setting) => ["--set", setting]);
+  run("train", "biomorphs-happier", "--out", `${name}.run`, "--progress", "none", ...sets);
+  run("export", `${name}.run`, "--out", name, "--no-maps", "--progress", "none", "--licence", "CC0-1.0");
+  return join(work, name);
 }
 
 /** The largest memory that a process of the page has taken, in bytes. */
@@ -89,11 +77,11 @@ async function measure(bundle) {
 }
 
 try {
-  const data = writePictures();
+  run("biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "2", "--side", "64", "--progress", "none");
   console.log("| network | file | cold | warm | memory |\n|---|--:|--:|--:|--:|");
   for (const name of names.length ? names : readdirSync(models).sort()) {
     const bytes = readFileSync(join(models, name, "model.onnx")).length;
-    const { cold, warm, memory } = await measure(write(name, data));
+    const { cold, warm, memory } = await measure(write(name));
     const cells = [`${(bytes / 1e6).toFixed(0)} MB`, `${cold.toFixed(1)} s`, `${warm.toFixed(2)} s`, `${(memory / 1e6).toFixed(0)} MB`];
     console.log(`| ${[name, ...cells].join(" | ")} |`);
   }
