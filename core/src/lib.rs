@@ -48,7 +48,7 @@
 //! - [`taxonomy`], [`relevance`]: the label tree, and how much an item matters to a query;
 //! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
 //!   and how they are compared; [`search`]: the ranked list of one query; [`votes`]: the classes of its neighbours;
-//!   [`certainty`]: how far their answer can be trusted;
+//!   [`certainty`]: how far their answer can be trusted; [`neighbours`]: all that they say together;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
 //! - [`explanation`]: what each item adds to H-AP, and what a move changes; [`attribution`]: which parts of two pictures
 //!   carry their score; [`ancestors`]: the learned vectors under which an item and its kin meet;
@@ -88,6 +88,7 @@ pub mod geometry;
 pub mod hamming;
 pub mod metrics;
 pub mod miners;
+pub mod neighbours;
 mod panels;
 pub mod pickle;
 pub mod poincare;
