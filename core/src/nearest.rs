@@ -19,7 +19,6 @@
 //! ```
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use crate::embeddings::{Embeddings, Rows};
 use crate::ranking::sort_key;
@@ -131,20 +130,23 @@ fn best(mut hits: Vec<Hit>, ask: &Ask) -> Vec<Hit> {
     hits
 }
 
-/// The rows of each block: runs of rows that are read together.
-fn blocks(len: usize, items: Option<&[usize]>) -> Vec<Vec<Range<usize>>> {
+/// Rows that are read together: from the first to before the second.
+type Run = [usize; 2];
+
+/// The runs of each block.
+fn blocks(len: usize, items: Option<&[usize]>) -> Vec<Vec<Run>> {
     let Some(items) = items else {
-        return (0..len).step_by(BLOCK).map(|first| vec![first..len.min(first + BLOCK)]).collect();
+        return (0..len).step_by(BLOCK).map(|first| vec![[first, len.min(first + BLOCK)]]).collect();
     };
-    let mut blocks: Vec<Vec<Range<usize>>> = Vec::new();
+    let mut blocks: Vec<Vec<Run>> = Vec::new();
     let mut size = BLOCK;
     for &item in items {
-        if let Some(run) = blocks.last_mut().and_then(|block| block.last_mut())
-            && item - run.end <= GAP
-            && size + item + 1 - run.end <= BLOCK
+        if let Some([_, end]) = blocks.last_mut().and_then(|block| block.last_mut())
+            && item - *end <= GAP
+            && size + item + 1 - *end <= BLOCK
         {
-            size += item + 1 - run.end;
-            run.end = item + 1;
+            size += item + 1 - *end;
+            *end = item + 1;
             continue;
         }
         if size >= BLOCK {
@@ -153,33 +155,33 @@ fn blocks(len: usize, items: Option<&[usize]>) -> Vec<Vec<Range<usize>>> {
         }
         size += 1;
         if let Some(block) = blocks.last_mut() {
-            block.push(item..item + 1);
+            block.push([item, item + 1]);
         }
     }
     blocks
 }
 
 /// The items of a block that take part, and their embeddings.
-fn read(rows: &dyn Rows, runs: &[Range<usize>], items: Option<&[usize]>) -> Result<(Vec<usize>, Vec<f32>)> {
+fn read(rows: &dyn Rows, runs: &[Run], items: Option<&[usize]>) -> Result<(Vec<usize>, Vec<f32>)> {
     let dimension = rows.dimension();
     let (mut taken, mut numbers) = (Vec::new(), Vec::new());
-    for run in runs {
+    for &[first, end] in runs {
         let start = numbers.len();
-        numbers.resize(start + run.len() * dimension, 0.0);
-        rows.read(run.start, &mut numbers[start..])?;
+        numbers.resize(start + (end - first) * dimension, 0.0);
+        rows.read(first, &mut numbers[start..])?;
         let Some(items) = items else {
-            taken.extend(run.clone());
+            taken.extend(first..end);
             continue;
         };
-        let first = items.partition_point(|&item| item < run.start);
-        let mut end = start;
-        for &item in items[first..].iter().take_while(|item| run.contains(item)) {
-            let from = start + (item - run.start) * dimension;
-            numbers.copy_within(from..from + dimension, end);
-            end += dimension;
+        let mut kept = start;
+        let here = &items[items.partition_point(|&item| item < first)..];
+        for &item in here.iter().take_while(|&&item| item < end) {
+            let from = start + (item - first) * dimension;
+            numbers.copy_within(from..from + dimension, kept);
+            kept += dimension;
             taken.push(item);
         }
-        numbers.truncate(end);
+        numbers.truncate(kept);
     }
     Ok((taken, numbers))
 }
@@ -239,10 +241,10 @@ mod tests {
 
     #[test]
     fn distant_items_are_read_one_by_one_and_close_ones_together() {
-        assert_eq!(blocks(3, None), [vec![0..3]]);
-        assert_eq!(blocks(9999, Some(&[2, 3, 10, 500, 9000])), [vec![2..11, 500..501, 9000..9001]]);
+        assert_eq!(blocks(3, None), [[[0, 3]]]);
+        assert_eq!(blocks(9999, Some(&[2, 3, 10, 500, 9000])), [[[2, 11], [500, 501], [9000, 9001]]]);
         let all: Vec<usize> = (0..BLOCK + 2).collect();
-        assert_eq!(blocks(9999, Some(&all)), [vec![0..BLOCK], vec![BLOCK..BLOCK + 2]]);
+        assert_eq!(blocks(9999, Some(&all)), [[[0, BLOCK]], [[BLOCK, BLOCK + 2]]]);
     }
 
     #[test]
