@@ -12,7 +12,7 @@ pub mod matrix;
 pub mod npy;
 mod npz;
 pub mod parquet_file;
-mod parquet_output;
+pub mod parquet_output;
 mod safetensors_file;
 pub mod source;
 pub mod table;

@@ -201,6 +201,22 @@ impl<F: Read + Seek> Matrix<F> {
         Self { path: path.to_owned(), file: Mutex::new(file), layout, scale: None }
     }
 
+    /// With a factor for each row, by which its numbers are multiplied.
+    ///
+    /// # Errors
+    ///
+    /// Another number of factors; one that is not finite.
+    pub fn with_row_scales(self, scales: Vec<f32>) -> Result<Self> {
+        let scale = Array { shape: vec![scales.len(), 1], values: scales };
+        let scale = Scale::new(&scale, None, self.layout.rows, self.layout.columns)?;
+        Ok(self.scaled(Some(scale)))
+    }
+
+    /// How its numbers are written.
+    pub fn number_type(&self) -> NumberType {
+        self.layout.numbers
+    }
+
     /// With what its numbers stand for.
     pub(crate) fn scaled(self, scale: Option<Scale>) -> Self {
         Self { scale, ..self }

@@ -221,15 +221,24 @@ pub fn write(path: &Path, values: &[f32], columns: usize) -> Result<()> {
 }
 
 pub(crate) fn write_to(file: &mut dyn Write, values: &[f32], columns: usize) -> io::Result<()> {
-    let shape = (values.len() / columns, columns);
-    let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape:?}, }}");
+    write_header(file, "<f4", values.len() / columns, columns)?;
+    values.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))
+}
+
+/// Writes what stands before the numbers of a row-major matrix. `descr` is NumPy's name of their type: `<f4`, `<f2`, `|i1`.
+///
+/// # Errors
+///
+/// The errors of `file`.
+pub fn write_header(file: &mut dyn Write, descr: &str, rows: usize, columns: usize) -> io::Result<()> {
+    let shape = (rows, columns);
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape:?}, }}");
     // The numbers start at a multiple of 64 bytes. 10 bytes before `dict` and a line end after it are counted too.
     let length = (dict.len() + 11).next_multiple_of(64) - 10;
     file.write_all(MAGIC)?;
     file.write_all(&[1, 0])?;
     file.write_all(&(length as u16).to_le_bytes())?;
-    writeln!(file, "{dict:<width$}", width = length - 1)?;
-    values.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))
+    writeln!(file, "{dict:<width$}", width = length - 1)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod bundle_checks;
 mod check;
+mod gallery_checks;
 mod run_checks;
 
 use std::path::{Path, PathBuf};
@@ -25,13 +26,13 @@ use crate::runs::run::CONFIG_FILE;
 ///
 /// Checks lengths and SHA-256, that every file can be read and says what it should, and that files agree with each
 /// other. For a run: its config, checkpoint, log, results and weights, and whether its data have changed: every image is read. For a bundle:
-/// its manifest, labels, embeddings, maps, thumbnails and weights. For a data set, a comparison, a tuning, a demo and a
+/// its manifest, labels, embeddings, maps, thumbnails and weights. For a gallery: its segments and encoder. For a data set, a comparison, a tuning, a demo and a
 /// site: all of their files, and the directories in them. Exits with 1 if anything is damaged, missing or changed, or not
 /// finished: then it says how to go on. What an unfinished directory holds is checked as far as it can be.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// The directories to check.
-    #[arg(value_name = "RUN|BUNDLE", required = true)]
+    #[arg(value_name = "RUN|BUNDLE|GALLERY", required = true)]
     pub directories: Vec<PathBuf>,
     /// Print the checks as JSON.
     #[arg(long)]
@@ -159,6 +160,7 @@ fn refuse_unfinished(verified: &[Verified]) -> Result<()> {
         }
         Kind::DataSet => format!("draw it again with `akin biomorphs {place} --overwrite`"),
         Kind::Demo => format!("make it again with `akin demo --out {place} --overwrite`"),
+        Kind::Gallery => format!("continue it with the same `akin index`, or with `akin index {place} --add PICTURES`"),
     };
     Err(problem(
         format!("the {name} {} is not finished{more}", first.directory.display()),
@@ -209,7 +211,9 @@ fn verify(path: &Path, place: Place, verified: &mut Vec<Verified>) -> Result<()>
         return verify_unmarked(path, place, verified);
     };
     let complete = mark.files.is_some();
-    if complete {
+    if mark.kind == Kind::Gallery {
+        // Its manifest says what it has.
+    } else if complete {
         checks.sound(MARK_FILE, "complete");
     } else if place == Place::InsideComplete {
         checks
@@ -225,6 +229,7 @@ fn verify(path: &Path, place: Place, verified: &mut Vec<Verified>) -> Result<()>
     match mark.kind {
         Kind::Run => run_checks::check(path, &mut checks),
         Kind::Bundle => bundle_checks::check(path, &mut checks),
+        Kind::Gallery => gallery_checks::check(path, &mut checks),
         Kind::DataSet | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Encoder | Kind::Site => {}
     }
     verified.push(Verified {
@@ -261,7 +266,7 @@ fn verify_unmarked(path: &Path, place: Place, verified: &mut Vec<Verified>) -> R
     };
     Err(problem(
         format!("{} {why}", path.display()),
-        "give a directory that akin wrote: a run, a bundle, a data set, a comparison, a tuning, a demo or a site",
+        "give a directory that akin wrote: a run, a bundle, a gallery, a data set, a comparison, a tuning, a demo or a site",
     ))
 }
 

@@ -22,6 +22,9 @@ pub enum Kind {
     Encoder,
     /// The page and its bundles, to be published.
     Site,
+    /// Pictures that are searched, with their embeddings. It grows, so that its own manifest lists its files, and not the
+    /// mark.
+    Gallery,
 }
 
 impl Kind {
@@ -36,6 +39,7 @@ impl Kind {
             Kind::Demo => "demo",
             Kind::Encoder => "exported encoder",
             Kind::Site => "site",
+            Kind::Gallery => "gallery",
         }
     }
 
@@ -44,9 +48,13 @@ impl Kind {
         match self {
             Kind::DataSet => "",
             Kind::Site => " with `--site DIR`",
-            Kind::Run | Kind::Bundle | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Encoder => {
-                " with `--out DIR`"
-            }
+            Kind::Run
+            | Kind::Bundle
+            | Kind::Comparison
+            | Kind::Tuning
+            | Kind::Demo
+            | Kind::Encoder
+            | Kind::Gallery => " with `--out DIR`",
         }
     }
 
@@ -117,6 +125,7 @@ impl Kind {
                 "LICENSE",
             ],
             Kind::Site => &[],
+            Kind::Gallery => &["gallery.json", "pending.json", "segments/*/*", "encoder/*/*"],
         }
     }
 
