@@ -47,8 +47,9 @@
 //!
 //! - [`taxonomy`], [`relevance`]: the label tree, and how much an item matters to a query;
 //! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
-//!   and how they are compared; [`search`]: the ranked list of one query; [`votes`]: the classes of its neighbours;
-//!   [`certainty`]: how far their answer can be trusted;
+//!   and how they are compared; [`search`]: the ranked list of one query; [`nearest`]: those of many;
+//!   [`duplicates`]: items that are nearly equal; [`votes`]: the classes of its neighbours;
+//!   [`certainty`]: how far their answer can be trusted; [`neighbours`]: all that they say together;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
 //! - [`explanation`]: what each item adds to H-AP, and what a move changes; [`attribution`]: which parts of two pictures
 //!   carry their score; [`ancestors`]: the learned vectors under which an item and its kin meet;
@@ -81,6 +82,7 @@ pub mod attribution;
 pub mod certainty;
 pub mod common_ancestors;
 pub mod digest;
+pub mod duplicates;
 pub mod embeddings;
 pub mod evaluate;
 pub mod explanation;
@@ -88,6 +90,8 @@ pub mod geometry;
 pub mod hamming;
 pub mod metrics;
 pub mod miners;
+pub mod nearest;
+pub mod neighbours;
 mod panels;
 pub mod pickle;
 pub mod poincare;

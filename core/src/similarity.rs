@@ -131,6 +131,15 @@ impl Points {
         points
     }
 
+    /// The number of embeddings.
+    pub(crate) fn len(&self) -> usize {
+        if self.similarity == Similarity::Hamming {
+            self.codes.len()
+        } else {
+            self.rows.len() / self.dimension
+        }
+    }
+
     /// Measures and prepares embeddings; see [`measure`].
     pub(crate) fn checked(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
         let (dimension, rows) = (embeddings.dimension(), embeddings.values());

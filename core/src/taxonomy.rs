@@ -15,8 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Kind, Result};
 
+mod filter;
 mod kinship;
 
+pub use filter::{Class, Filter};
 pub use kinship::{Kinship, MOST_GRADES, MOST_KINDS};
 
 /// Whether two equal labels of one level are the same class.

@@ -88,6 +88,9 @@ const STARTS: [f64; 4] = [1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0];
 pub struct Promise(f64);
 
 impl Promise {
+    /// The promises that a page offers.
+    pub const OFFERED: [Self; 4] = [Self(0.8), Self(0.9), Self(0.95), Self(0.99)];
+
     /// A promise.
     ///
     /// # Errors

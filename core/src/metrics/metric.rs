@@ -249,24 +249,8 @@ impl FromStr for Metric {
 /// The spellings of the three metrics with the most similar names.
 fn nearest(name: &str) -> Vec<String> {
     let mut entries: Vec<&MetricEntry> = CATALOGUE.iter().collect();
-    entries.sort_by_key(|entry| edits(entry.name, name));
+    entries.sort_by_key(|entry| strsim::levenshtein(entry.name, name));
     entries.into_iter().take(3).map(MetricEntry::spelling).collect()
-}
-
-/// The Levenshtein distance: how many letters must be inserted, removed or changed.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &b) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 impl Serialize for Metric {

@@ -11,6 +11,7 @@ use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{Pixels, decode};
 use akin_core::models::{Backbone, Outputs};
+use akin_core::neighbours::Known;
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
@@ -24,7 +25,7 @@ use crate::foreign::ForeignEngine;
 use crate::graphics::Graphics;
 use crate::map::MapCanvas;
 use crate::messages::{Embedded, OwnLabels, ParityCheck, Ranked};
-use crate::ranked::{Known, Query};
+use crate::ranked::{KnownGallery, Query};
 
 /// The engine, as the crate's page describes it.
 #[wasm_bindgen]
@@ -301,30 +302,31 @@ impl Engine {
         let bundle = self.bundle()?;
         let loaded = self.loaded(encoder)?;
         let own_config = EvaluationConfig::default();
-        let (known, gallery, queries) = if own {
+        let (asked, gallery, queries) = if own {
             let own = self.own.as_ref().ok_or_else(|| misuse("there is no gallery of own pictures"))?;
             let embedded = own.encoders.get(&encoder);
             let embedded =
                 embedded.ok_or_else(|| misuse("the own pictures are not embedded by this encoder"))?;
             let known = Known {
-                gallery: &embedded.gallery,
                 labels: own.labels.as_ref(),
+                rows: None,
                 best_scores: embedded.best_scores.as_ref(),
                 calibration: embedded.calibration.as_ref(),
-                config: &own_config,
             };
-            (known, &embedded.embeddings, None)
+            let asked = KnownGallery { gallery: &embedded.gallery, known, config: &own_config };
+            (asked, &embedded.embeddings, None)
         } else {
             let labels = bundle.labels.as_ref().ok_or_else(|| misuse("the labels are not loaded yet"))?;
             let entry = bundle.manifest.encoder(encoder).map_err(thrown)?;
             let known = Known {
-                gallery: &loaded.gallery,
                 labels: Some(labels),
+                rows: None,
                 best_scores: entry.best_scores.as_ref(),
                 calibration: entry.calibration.as_ref(),
-                config: &bundle.manifest.evaluation_config,
             };
-            (known, &loaded.embeddings, loaded.queries.as_ref())
+            let config = &bundle.manifest.evaluation_config;
+            let asked = KnownGallery { gallery: &loaded.gallery, known, config };
+            (asked, &loaded.embeddings, loaded.queries.as_ref())
         };
         let stored = item.map(|item| match queries {
             _ if item < gallery.len() => Ok(gallery.row(item)),
@@ -336,11 +338,11 @@ impl Engine {
             (None, Some(embedding)) => embedding,
             (None, None) => return Err(misuse("the query has neither an item nor an embedding")),
         };
-        let levels = known.labels.map_or(0, Labels::levels);
+        let levels = asked.known.labels.map_or(0, Labels::levels);
         if labels.as_ref().is_some_and(|labels| labels.len() != levels) {
             return Err(misuse("the query has another number of labels than the gallery has levels"));
         }
-        let own_labels = match (item, known.labels, labels) {
+        let own_labels = match (item, asked.known.labels, labels) {
             (Some(item), Some(labels), _) => Some(labels.select(&[item])),
             (_, _, Some(row)) => Some(Labels::new(levels, row).map_err(thrown)?),
             _ => None,
@@ -350,7 +352,7 @@ impl Engine {
             labels: own_labels.as_ref(),
             itself: item.filter(|&item| item < gallery.len()),
         };
-        Ok(to_js(&Ranked::new(&known, &query, k).map_err(thrown)?))
+        Ok(to_js(&Ranked::new(&asked, &query, k).map_err(thrown)?))
     }
 }
 

@@ -1,10 +1,9 @@
 //! The objects that cross between the engine and JavaScript. The page's types are made from them: the test below
 //! writes `www/src/messages/engine.ts`.
 
-use akin_core::certainty::{Answer, Certain};
 use akin_core::evaluate::Scores;
 use akin_core::metrics::Unit;
-use akin_core::votes::Vote;
+use akin_core::neighbours::Neighbours;
 use serde::{Deserialize, Serialize};
 
 /// The graphics adapter that the engine computes with.
@@ -63,34 +62,13 @@ pub struct OwnLabels {
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Ranked {
-    /// The best items.
-    pub results: Vec<Item>,
+    /// The best items, and what they say.
+    #[serde(flatten)]
+    pub neighbours: Neighbours,
     /// `None` where the query's labels are unknown.
     pub metrics: Option<Metrics>,
-    /// `None` where the query's labels are known, or the gallery has no labels.
-    pub votes: Option<Vec<Vote>>,
-    /// How far the votes hold, at each promise that the page offers. `None` where there are no votes, or where the gallery
-    /// has no calibration.
-    pub answers: Option<Vec<Answered>>,
-    /// `None` where the best scores of the gallery are unknown.
-    pub likeness: Option<Likeness>,
     /// `None` where the encoder has no codes.
     pub codes: Option<CodeTexts>,
-}
-
-/// A result.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[cfg_attr(test, ts(rename = "Result"))]
-pub struct Item {
-    /// Its place in the gallery, from 0.
-    pub item: usize,
-    /// Its similarity to the query.
-    pub score: f32,
-    /// `None` where the query's labels are unknown. Where some labels of the two are unknown, they may share more.
-    pub shared_level: Option<usize>,
-    /// The finest level that they may share. `None` where the query's labels are unknown.
-    pub may_share: Option<usize>,
 }
 
 /// The metrics of the whole ranking, not only of the results, by name as in a report. A metric is `None` where the query
@@ -122,34 +100,6 @@ pub struct MetricInfo {
     pub greater_is_better: bool,
     /// Whether it has a value per level, or one over all levels.
     pub per_level: bool,
-}
-
-/// The answer at one promise.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Answered {
-    /// The least share of right answers.
-    pub promise: f64,
-    /// What may be said.
-    pub answer: Answer,
-    /// The first class that is probable only; `None` if every level may be said, or nothing is like the query.
-    pub probable: Option<Certain>,
-    /// For each level, how many of the voters are of the class.
-    pub speakers: Vec<usize>,
-    /// The number of items that vote.
-    pub voters: usize,
-}
-
-/// How alike a picture and its nearest item are, beside the gallery's own items and theirs.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Likeness {
-    /// The score of the nearest item.
-    pub best: f32,
-    /// 99 % of the gallery's own items have a best score of at least this.
-    pub unlike_below: f32,
-    /// Whether the picture is unlike everything in the gallery.
-    pub unlike: bool,
 }
 
 /// The codes of the query and of the results, in their order: texts of `0` and `1`.

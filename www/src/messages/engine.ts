@@ -765,30 +765,30 @@ scores: string, };
  */
 export type Ranked = {
 /**
- * The best items.
- */
-results: Array<Result>,
-/**
  * null where the query's labels are unknown.
  */
 metrics: Metrics | null,
+/**
+ * null where the encoder has no codes.
+ */
+codes: CodeTexts | null,
+/**
+ * The best items.
+ */
+results: Array<Result>,
 /**
  * null where the query's labels are known, or the gallery has no labels.
  */
 votes: Array<Vote> | null,
 /**
- * How far the votes hold, at each promise that the page offers. null where there are no votes, or where the gallery
- * has no calibration.
+ * How far the votes hold, at each promise that is offered. null where there are no votes, or where the gallery has no
+ * calibration.
  */
 answers: Array<Answered> | null,
 /**
  * null where the best scores of the gallery are unknown.
  */
-likeness: Likeness | null,
-/**
- * null where the encoder has no codes.
- */
-codes: CodeTexts | null, };
+likeness: Likeness | null, };
 
 /**
  * How relevance is computed from the shared level l (1 … L) and the sizes |Ω(l)|, as a config names it. A stranger's
@@ -852,11 +852,11 @@ item: number,
  */
 score: number,
 /**
- * null where the query's labels are unknown. Where some labels of the two are unknown, they may share more.
+ * null where the labels of the query or of the item are unknown. Where only some of them are, they may share more.
  */
 shared_level: number | null,
 /**
- * The finest level that they may share. null where the query's labels are unknown.
+ * The finest level that they may share. null where the labels of the query or of the item are unknown.
  */
 may_share: number | null, };
 
