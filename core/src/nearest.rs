@@ -87,7 +87,13 @@ pub fn nearest(
         for blocks in blocks.chunks(BLOCKS) {
             let work = |number: usize| -> Result<Vec<Vec<Hit>>> {
                 let (items, numbers) = read(rows, &blocks[number], ask.items)?;
-                let measures = measure(similarity, (dimension, &numbers), items[0], "gallery")?;
+                let mut measures = Vec::new();
+                let mut rest = &numbers[..];
+                for run in items.chunk_by(|a, b| a + 1 == *b) {
+                    let (here, behind) = rest.split_at(run.len() * dimension);
+                    measures.extend(measure(similarity, (dimension, here), run[0], "gallery")?);
+                    rest = behind;
+                }
                 let prepared = Items::from(Points::new(similarity, (dimension, numbers), measures));
                 let scores = prepared.scores(&queries, range.clone());
                 let hits = |(query, scores): (usize, &[f32])| {
@@ -257,5 +263,10 @@ mod tests {
         assert!(asked(&[1.0]).contains("the query has 1 numbers"));
         assert!(asked(&[0.0, 0.0]).contains("query embedding in row 0 is all zero"));
         assert!(asked(&[0.0, 1.0]).contains("gallery embedding in row 1 is all zero"));
+
+        let items = Embeddings::new(1, vec![1.0, 1.0, 1.0, 0.0]).unwrap();
+        let ask = Ask { items: Some(&[0, 3]), ..Ask::new(1) };
+        let error = nearest(&items, &Embeddings::new(1, vec![1.0]).unwrap(), Similarity::Cosine, &ask);
+        assert!(error.unwrap_err().message().contains("in row 3"));
     }
 }

@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::certainty::{Answer, BestScores, Calibration, Certain, Promise, VOTERS};
 use crate::search::Hit;
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Filter, Labels, UNKNOWN};
 use crate::votes::{Vote, votes};
 
 /// What is known of the items of a gallery.
@@ -146,6 +146,27 @@ impl Known<'_> {
         })
     }
 
+    /// The items that a filter keeps, in their order; none where no item has labels.
+    pub fn items(&self, filter: &Filter) -> Vec<usize> {
+        let Some(labels) = self.labels else { return Vec::new() };
+        let keeps = |item: &usize| match self.row(*item) {
+            Some(row) => filter.keeps(labels.paths(row)),
+            None => filter.keeps([]),
+        };
+        (0..self.len()).filter(keeps).collect()
+    }
+
+    /// The class of each item at a level, 1 … L; [`UNKNOWN`] where it is not known.
+    pub fn column(&self, level: usize) -> Vec<u32> {
+        let class = |item| Some(self.labels?.row(self.row(item)?)[level - 1]);
+        (0..self.len()).map(|item| class(item).unwrap_or(UNKNOWN)).collect()
+    }
+
+    /// The number of items whose labels, or whose lack of labels, is known.
+    fn len(&self) -> usize {
+        self.rows.map_or_else(|| self.labels.map_or(0, Labels::len), <[_]>::len)
+    }
+
     /// Whether nothing in the gallery is like the query, by its nearest item.
     pub fn is_unlike(&self, hits: &[Hit], promise: Promise) -> bool {
         self.best_scores.zip(hits.first()).is_some_and(|(own, hit)| own.is_unlike(hit.score, promise))
@@ -176,7 +197,7 @@ impl Known<'_> {
 mod tests {
     use super::*;
     use crate::certainty::{Steps, Threshold};
-    use crate::taxonomy::UNKNOWN;
+    use crate::taxonomy::{ClassIdentity, Taxonomy};
 
     /// Two families with one species each. Items 1 and 3 have no labels, item 4 has no species.
     const ROWS: [Option<usize>; 5] = [Some(0), None, Some(1), None, Some(2)];
@@ -224,6 +245,19 @@ mod tests {
         let none = known.neighbours(&hits(&[1, 3]), 2, None);
         assert_eq!(none.votes.unwrap(), []);
         assert_eq!(none.answers.unwrap()[0].answer.reached, 0);
+    }
+
+    #[test]
+    fn items_without_labels_are_of_no_class() {
+        let labels = labels();
+        let known = Known { labels: Some(&labels), rows: Some(&ROWS), ..Known::default() };
+        assert_eq!(known.column(2), [0, UNKNOWN, 1, UNKNOWN, UNKNOWN]);
+        let (levels, rows) = (["family", "species"].map(String::from), [["a", "x"], ["b", "y"]]);
+        let (tree, _) = Taxonomy::from_rows(&levels, &rows.map(Vec::from), ClassIdentity::Path).unwrap();
+        let items = |within: &[&str], not: &[&str]| known.items(&Filter::new(&tree, within, not).unwrap());
+        assert_eq!(items(&["b"], &[]), [2, 4]);
+        assert_eq!(items(&["b"], &["b/y"]), [4]);
+        assert_eq!(items(&[], &["b"]), [0, 1, 3]);
     }
 
     #[test]

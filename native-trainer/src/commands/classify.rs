@@ -15,8 +15,7 @@ use serde_json::{Value, json};
 
 use crate::commands::arguments::ComputeArgs;
 use crate::commands::embed::{files, pictures};
-use crate::commands::known_gallery::{Bundle, Found, KnownGallery, parse_promise, percent};
-use crate::evaluation::embedding::embed;
+use crate::commands::known_gallery::{Bundle, Found, KnownGallery, Question, parse_promise, percent};
 use crate::runs::run::{Run, Which};
 
 /// Say what images show, and how far that can be trusted.
@@ -80,18 +79,13 @@ pub fn run(args: &ClassifyArgs) -> Result<()> {
         ));
     }
     let files = files(&args.images)?;
-    let items: Vec<usize> = (0..files.len()).collect();
     let pictures = pictures(files, args.skip).without_cache();
-    let embedded = embed(&known.encoder, &pictures, &items, &known.device, args.compute.progress)?;
-    let rows: Vec<Row> = embedded
-        .items
-        .iter()
-        .enumerate()
-        .map(|(row, &item)| {
-            let found = known.ask(embedded.embeddings.row(row), 1, args.promise)?;
-            Ok(Row { path: pictures.path(item).to_owned(), found })
-        })
-        .collect::<Result<_>>()?;
+    let embedded = known.embed(&pictures, args.compute.progress)?;
+    let question = Question { count: 1, promise: args.promise, ..Question::default() };
+    let found = known.ask(&embedded.embeddings, &question)?;
+    let path = |&item: &usize| pictures.path(item).to_owned();
+    let rows: Vec<Row> =
+        embedded.items.iter().map(path).zip(found).map(|(path, found)| Row { path, found }).collect();
     let text = match args.format {
         Format::Table => table(&known, &rows),
         Format::Csv => csv(&known, &rows)?,
@@ -137,7 +131,7 @@ fn open(args: &ClassifyArgs) -> Result<KnownGallery> {
         return KnownGallery::of_bundle(
             &bundle,
             args.encoder.as_deref(),
-            args.compute.device.unwrap_or_default(),
+            Some(args.compute.device.unwrap_or_default()),
         );
     }
     if args.encoder.is_some() {
@@ -149,11 +143,6 @@ fn open(args: &ClassifyArgs) -> Result<KnownGallery> {
         args.compute.device,
         args.compute.progress,
     )
-}
-
-/// The name of the nearest item: its file or, in a bundle, its place.
-fn item_name(known: &KnownGallery, item: usize) -> String {
-    known.paths.get(item).map_or_else(|| format!("item {item}"), |path| path.display().to_string())
 }
 
 fn table(known: &KnownGallery, rows: &[Row]) -> String {
@@ -210,7 +199,7 @@ fn csv(known: &KnownGallery, rows: &[Row]) -> Result<String> {
             probable.map(|probable| levels[probable.level - 1].clone()).unwrap_or_default(),
             probable.map(|probable| known.class_name(probable.level, probable.class)).unwrap_or_default(),
             number(probable.map(|probable| probable.certainty)),
-            of_nearest(&|hit| item_name(known, hit.item)),
+            of_nearest(&|hit| known.item_name(hit.item)),
             of_nearest(&|hit| known.path_of(hit.item).join(" > ")),
             of_nearest(&|hit| hit.score.to_string()),
         ])?;
@@ -221,7 +210,7 @@ fn csv(known: &KnownGallery, rows: &[Row]) -> Result<String> {
 
 fn row_json(known: &KnownGallery, Row { path, found }: &Row, promise: Promise) -> Value {
     let nearest = found.hits.first().map(|hit| {
-        let name = item_name(known, hit.item);
+        let name = known.item_name(hit.item);
         json!({ "item": hit.item, "name": name, "score": hit.score, "labels": known.path_of(hit.item) })
     });
     json!({

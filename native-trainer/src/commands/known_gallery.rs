@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use akin_base::directory::{self, Kind};
 use akin_base::files::read_regular_file;
@@ -9,21 +10,24 @@ use akin_base::problem::{Advise, a_few, did_you_mean, problem};
 use akin_base::progress::Progress;
 use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::certainty::{Answer, BestScores, Calibration, LeaveOneOut, Promise, VOTERS};
+use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::models::BackboneConfig;
-use akin_core::search::{Gallery, Hit};
+use akin_core::nearest::{Ask, nearest};
+use akin_core::neighbours::Known;
+use akin_core::search::Hit;
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{Labels, Taxonomy};
-use akin_core::votes::votes;
+use akin_core::taxonomy::{Filter, Labels, Taxonomy, UNKNOWN};
 use anyhow::Result;
 use burn::tensor::Device;
 use serde_json::{Value, json};
 
+use crate::commands::index::encoder::of_gallery;
 use crate::config::DeviceName;
 use crate::config::device;
 use crate::config::onnx::attach_bundled;
 use crate::data::Dataset;
-use crate::evaluation::embedding::embed;
+use crate::evaluation::embedding::{Embedded, embed};
 use crate::pictures::loader::Pictures;
 use crate::runs::run::{Run, Which};
 
@@ -32,10 +36,8 @@ const UNKNOWN_NAME: &str = "–";
 
 /// A gallery with its encoder, and what is known of its answers.
 pub struct KnownGallery {
-    /// The device of the encoder.
-    pub device: Device,
-    /// What embeds a picture.
-    pub encoder: Encoder,
+    /// What embeds a picture; none where it was not asked for.
+    encoder: Option<(Encoder, Device)>,
     /// The name of the encoder.
     pub name: String,
     /// What embeddings are ranked by.
@@ -46,9 +48,32 @@ pub struct KnownGallery {
     pub labels: Labels,
     /// The files of the items; none in a bundle.
     pub paths: Vec<PathBuf>,
-    gallery: Gallery,
+    stored: Stored,
+    /// The row in `labels` of each item, if some items have no labels.
+    rows: Option<Vec<Option<usize>>>,
     best_scores: Option<BestScores>,
     calibration: Option<Calibration>,
+}
+
+/// Where the embeddings of the items are.
+enum Stored {
+    Memory(Embeddings),
+    Disk(Arc<akin_gallery::Gallery>),
+}
+
+/// What is asked of each query.
+#[derive(Default)]
+pub struct Question {
+    /// The number of items to find.
+    pub count: usize,
+    /// The least share of right answers.
+    pub promise: Promise,
+    /// Which items take part.
+    pub filter: Filter,
+    /// The level of whose classes only the best item of each is found.
+    pub group_by: Option<usize>,
+    /// The place of the query in the gallery, if it is an item, which does not find itself.
+    pub itself: Option<usize>,
 }
 
 /// What a gallery says of one picture.
@@ -57,39 +82,72 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// Whether nothing in the gallery is like it.
     pub unlike: bool,
-    /// The answer; `None` where the gallery has no calibration.
+    /// The answer; `None` where the gallery has no calibration, and where not all items take part.
     pub answer: Option<Answer>,
 }
 
 impl KnownGallery {
-    /// The gallery of a bundle with the encoder of this name, or else that with the best H-AP.
+    /// The gallery of a bundle with the encoder of this name, or else that with the best H-AP. Without a device no picture
+    /// can be embedded.
     ///
     /// # Errors
     ///
     /// A bundle that is damaged, or has no such encoder.
-    pub fn of_bundle(bundle: &Bundle, encoder: Option<&str>, device: DeviceName) -> Result<Self> {
+    pub fn of_bundle(bundle: &Bundle, encoder: Option<&str>, device: Option<DeviceName>) -> Result<Self> {
         let number = encoder_number(&bundle.manifest, encoder)?;
         let entry = bundle.manifest.encoder(number)?;
-        let config = EncoderConfig::of_bundle(entry)?;
-        let device = device::open(device)?;
+        let load = |device| -> Result<(Encoder, Device)> {
+            let config = EncoderConfig::of_bundle(entry)?;
+            let device = device::open(device)?;
+            let encoder = config.load(bundle.file(entry.weights.as_deref().unwrap_or_default())?, &device)?;
+            let encoder = match (&entry.onnx, &config.backbone) {
+                (Some(onnx), BackboneConfig::Onnx(backbone)) => {
+                    attach_bundled(encoder, onnx, backbone, bundle.file(&onnx.file)?)?
+                }
+                _ => encoder,
+            };
+            Ok((encoder, device))
+        };
         let embeddings =
             bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;
-        let similarity = entry.report.config.similarity;
-        let mut encoder = config.load(bundle.file(entry.weights.as_deref().unwrap_or_default())?, &device)?;
-        if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&entry.onnx, &config.backbone) {
-            encoder = attach_bundled(encoder, onnx, backbone, bundle.file(&onnx.file)?)?;
-        }
+        // The queries of the bundle stand behind its gallery.
+        let items: Vec<usize> = (0..embeddings.len()).collect();
         Ok(Self {
-            encoder,
-            device,
+            encoder: device.map(load).transpose()?,
             name: entry.name.clone(),
-            similarity,
+            similarity: entry.report.config.similarity,
             taxonomy: bundle.manifest.taxonomy.clone(),
-            labels: bundle.manifest.labels(&bundle.file(&bundle.manifest.labels)?)?,
+            labels: bundle.manifest.labels(&bundle.file(&bundle.manifest.labels)?)?.select(&items),
             paths: Vec::new(),
-            gallery: Gallery::new(&embeddings, similarity)?,
+            stored: Stored::Memory(embeddings),
+            rows: None,
             best_scores: entry.best_scores.clone(),
             calibration: entry.calibration.clone(),
+        })
+    }
+
+    /// The gallery in a folder. Without a device no picture can be embedded.
+    ///
+    /// # Errors
+    ///
+    /// An encoder that is damaged.
+    pub fn of_gallery(gallery: &Arc<akin_gallery::Gallery>, device: Option<DeviceName>) -> Result<Self> {
+        let akin_gallery::Known { taxonomy, labels, rows } = gallery.known()?;
+        let settings = &gallery.manifest().settings;
+        let certainty = gallery.manifest().certainty.clone();
+        Ok(Self {
+            encoder: device
+                .map(|device| of_gallery(gallery.folder(), &settings.encoder, device))
+                .transpose()?,
+            name: settings.encoder.name.clone(),
+            similarity: settings.similarity,
+            paths: gallery.rows().iter().map(akin_gallery::Row::file).collect(),
+            taxonomy,
+            labels,
+            rows,
+            best_scores: certainty.as_ref().and_then(|certainty| certainty.best_scores.clone()),
+            calibration: certainty.and_then(|certainty| certainty.calibration),
+            stored: Stored::Disk(gallery.clone()),
         })
     }
 
@@ -110,22 +168,30 @@ impl KnownGallery {
         let similarity = run.config.eval.similarity;
         let own = LeaveOneOut::new(&embedded.embeddings, &labels, similarity)?;
         Ok(Self {
-            encoder,
-            device,
+            encoder: Some((encoder, device)),
             name: run.config.run.name.clone(),
             similarity,
-            gallery: Gallery::new(&embedded.embeddings, similarity)?,
             paths: embedded.items.iter().map(|&item| dataset.paths[item].clone()).collect(),
             taxonomy: dataset.taxonomy,
             labels,
+            rows: None,
             best_scores: own.best_scores(),
             calibration: own.calibration(),
+            stored: Stored::Memory(embedded.embeddings),
         })
     }
 
     /// The number of items.
     pub fn items(&self) -> usize {
-        self.gallery.len()
+        self.rows().len()
+    }
+
+    /// The embeddings of the items.
+    pub fn rows(&self) -> &dyn Rows {
+        match &self.stored {
+            Stored::Memory(embeddings) => embeddings,
+            Stored::Disk(gallery) => gallery.vectors(),
+        }
     }
 
     /// Whether answers have certainties.
@@ -138,33 +204,98 @@ impl KnownGallery {
         self.calibration.as_ref().is_some_and(|calibration| calibration.threshold(promise).is_some())
     }
 
-    /// The `count` nearest items of a picture with this embedding, and the answer.
+    /// The embeddings of pictures.
     ///
     /// # Errors
     ///
-    /// An embedding that the similarity is not defined for.
-    pub fn ask(&self, embedding: &[f32], count: usize, promise: Promise) -> Result<Found> {
-        let mut hits = self.gallery.nearest(embedding, count.max(VOTERS), None)?;
-        let is_unlike =
-            |hit: &Hit| self.best_scores.as_ref().is_some_and(|own| own.is_unlike(hit.score, promise));
-        let unlike = hits.first().is_some_and(is_unlike);
-        let votes = votes(&self.labels, &hits[..hits.len().min(VOTERS)]);
-        let answer = self.calibration.as_ref().map(|own| own.answer(&votes, unlike, promise));
-        hits.truncate(count);
-        Ok(Found { hits, unlike, answer })
+    /// As [`embed`].
+    pub fn embed(&self, pictures: &Pictures, progress: Progress) -> Result<Embedded> {
+        let (encoder, device) =
+            self.encoder.as_ref().ok_or_else(|| problem("no encoder was loaded", "give a device"))?;
+        let items: Vec<usize> = (0..pictures.len()).collect();
+        embed(encoder, pictures, &items, device, progress)
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known {
+            labels: Some(&self.labels),
+            rows: self.rows.as_deref(),
+            best_scores: self.best_scores.as_ref(),
+            calibration: self.calibration.as_ref(),
+        }
+    }
+
+    /// The names of the levels, coarse → fine; none where no item has labels.
+    pub fn level_names(&self) -> &[String] {
+        match &self.rows {
+            Some(rows) if rows.iter().all(Option::is_none) => &[],
+            _ => self.taxonomy.level_names(),
+        }
+    }
+
+    /// What the gallery says of queries with these embeddings.
+    ///
+    /// # Errors
+    ///
+    /// An embedding that the similarity is not defined for; a filter that leaves no item.
+    pub fn ask(&self, queries: &Embeddings, question: &Question) -> Result<Vec<Found>> {
+        let Question { count, promise, filter, group_by, itself } = question;
+        let known = self.known();
+        let classes = group_by.map(|level| known.column(level));
+        let is_whole = filter.keeps_all() && classes.is_none();
+        let items: Option<Vec<usize>> = (!is_whole).then(|| {
+            let mut items = known.items(filter);
+            items.retain(|&item| classes.as_ref().is_none_or(|classes| classes[item] != UNKNOWN));
+            items
+        });
+        if items.as_ref().is_some_and(Vec::is_empty) {
+            return Err(problem(
+                "no picture of the gallery is of these classes",
+                "give other classes with `--within` and `--not`",
+            ));
+        }
+        let itself: Vec<Option<usize>> = vec![*itself; queries.len()];
+        let asked = if is_whole { (*count).max(VOTERS) } else { *count };
+        let ask =
+            Ask { items: items.as_deref(), classes: classes.as_deref(), itself: &itself, ..Ask::new(asked) };
+        let mut found = nearest(self.rows(), queries, self.similarity, &ask)?;
+        if is_whole
+            && self.is_calibrated()
+            && let Some(rows) = &self.rows
+        {
+            // Items without labels may leave too few voters among the nearest.
+            let labelled: Vec<usize> = (0..rows.len()).filter(|&item| rows[item].is_some()).collect();
+            let ask = Ask { items: Some(&labelled), itself: &itself, ..Ask::new(VOTERS) };
+            let voters = nearest(self.rows(), queries, self.similarity, &ask)?;
+            for (hits, voters) in found.iter_mut().zip(voters) {
+                let others: Vec<Hit> = voters.into_iter().filter(|voter| !hits.contains(voter)).collect();
+                hits.extend(others);
+            }
+        }
+        let said = |mut hits: Vec<Hit>| {
+            let unlike = is_whole && known.is_unlike(&hits, *promise);
+            let answer = if is_whole { known.answer(&hits, *promise) } else { None };
+            hits.truncate(*count);
+            Found { hits, unlike, answer: answer.map(|answered| answered.answer) }
+        };
+        Ok(found.into_iter().map(said).collect())
     }
 
     /// The labels of an item, coarse → fine.
     pub fn path_of(&self, item: usize) -> Vec<String> {
         let mut path = self.known_path_of(item);
-        path.resize(self.taxonomy.depth(), UNKNOWN_NAME.to_owned());
+        path.resize(self.level_names().len(), UNKNOWN_NAME.to_owned());
         path
     }
 
     /// The known labels of an item, coarse → fine. With several label paths, a level has the different labels of all.
     pub fn known_path_of(&self, item: usize) -> Vec<String> {
-        let paths: Vec<Vec<&str>> =
-            self.labels.paths(item).into_iter().map(|path| self.taxonomy.path_names(path)).collect();
+        let row = self.rows.as_ref().map_or(Some(item), |rows| rows[item]);
+        let paths: Vec<Vec<&str>> = row
+            .map(|row| {
+                self.labels.paths(row).into_iter().map(|path| self.taxonomy.path_names(path)).collect()
+            })
+            .unwrap_or_default();
         let label = |level: usize| {
             let mut names: Vec<&str> = paths.iter().filter_map(|path| path.get(level).copied()).collect();
             let mut seen = HashSet::new();
@@ -172,6 +303,19 @@ impl KnownGallery {
             names.join("; ")
         };
         (0..paths.iter().map(Vec::len).max().unwrap_or_default()).map(label).collect()
+    }
+
+    /// The path of the file of an item, from the folder that was indexed on in a gallery.
+    pub fn short_path(&self, item: usize) -> String {
+        match &self.stored {
+            Stored::Disk(gallery) => gallery.rows()[item].path.clone(),
+            Stored::Memory(_) => self.item_name(item),
+        }
+    }
+
+    /// The name of an item: its file or, in a bundle, its place.
+    pub fn item_name(&self, item: usize) -> String {
+        self.paths.get(item).map_or_else(|| format!("item {item}"), |path| path.display().to_string())
     }
 
     /// The name of a class.

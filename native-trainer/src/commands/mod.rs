@@ -11,6 +11,7 @@ pub mod config;
 pub mod data;
 pub mod demo;
 pub mod doctor;
+pub mod duplicates;
 pub mod embed;
 pub mod eval;
 pub mod export;

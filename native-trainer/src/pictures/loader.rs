@@ -75,6 +75,12 @@ impl Pictures {
         }
     }
 
+    /// The number of pictures.
+    #[expect(clippy::len_without_is_empty, reason = "pictures are a column of a data set, not a container")]
+    pub fn len(&self) -> usize {
+        self.paths.len()
+    }
+
     /// The file of an item.
     pub fn path(&self, item: usize) -> &Path {
         &self.paths[item]
