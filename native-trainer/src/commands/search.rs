@@ -150,7 +150,7 @@ pub fn run(args: &SearchArgs) -> Result<()> {
 
 /// Where the gallery is.
 enum Place {
-    Bundle(Bundle),
+    Bundle(Box<Bundle>),
     Gallery(Arc<akin_gallery::Gallery>),
 }
 
@@ -159,7 +159,7 @@ impl Place {
         if folder.join(akin_gallery::MANIFEST).is_file() {
             return Ok(Self::Gallery(Arc::new(akin_gallery::Gallery::open(folder)?)));
         }
-        Ok(Self::Bundle(Bundle::open(folder)?))
+        Ok(Self::Bundle(Box::new(Bundle::open(folder)?)))
     }
 
     /// The gallery. Its encoder is loaded if it is to embed pictures.

@@ -76,7 +76,6 @@ impl Pictures {
     }
 
     /// The number of pictures.
-    #[expect(clippy::len_without_is_empty, reason = "pictures are a column of a data set, not a container")]
     pub fn len(&self) -> usize {
         self.paths.len()
     }
