@@ -143,8 +143,8 @@ fn a_mistaken_search_says_what_to_give_instead() {
     refused(&["--near", "owls/z.jpg"], "has no item \"owls/z.jpg\"", "did you mean `owls/");
     refused(&["--near", "0", "--encoder", "x"], "a gallery has one encoder", "remove it");
     refused(&["nothing.jpg"], "nothing.jpg does not exist", "check the path");
-    at.write("long.csv", "a,b,c\n1,2,3\n");
-    refused(&["--embeddings", "long.csv"], "the query has 3 numbers", "the encoder of the gallery");
+    at.write("long.jsonl", "{\"embedding\": [1, 2, 3]}\n");
+    refused(&["--embeddings", "long.jsonl"], "the query has 3 numbers", "the encoder of the gallery");
     at.akin(&["search", "gallery", "--near", "0", "-k", "0"]).expect_code(2).expect_stderr("0 is not in 1..");
     at.akin(&["search", "gallery"]).expect_code(2).expect_stderr("required");
     at.akin(&["search", "nowhere", "--near", "0"]).expect_code(1).expect_stderr("nowhere");
