@@ -23,6 +23,8 @@ pub enum Kind {
     Bundle,
     /// The device failed or does not support an operation.
     Device,
+    /// The caller has stopped the work.
+    Stopped,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Kind::Weights => "weights",
             Kind::Bundle => "bundle",
             Kind::Device => "device",
+            Kind::Stopped => "stopped",
         }
     }
 }

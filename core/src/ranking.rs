@@ -1,10 +1,12 @@
 //! One query's ranked list: the ranks and shared levels of its positives, which is all that metrics need.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::taxonomy::SharedInterval;
+use crate::{Error, Kind, Result};
 
 mod strangers;
 
@@ -35,6 +37,26 @@ pub enum TiePolicy {
     /// then scikit-learn's `average_precision_score`: P/r for each positive of a tie that ends at rank r with P positives
     /// so far. All other metrics follow from their formulas; a rank that no item has counts as a stranger.
     Shared,
+}
+
+/// Reads `stable`, `strict`, `optimistic`, `pessimistic` and `shared`.
+impl FromStr for TiePolicy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "stable" => Ok(Self::Stable),
+            "strict" => Ok(Self::Strict),
+            "optimistic" => Ok(Self::Optimistic),
+            "pessimistic" => Ok(Self::Pessimistic),
+            "shared" => Ok(Self::Shared),
+            _ => Err(Error::new(
+                Kind::Config,
+                format!("there is no policy of ties `{text}`"),
+                "write stable, strict, optimistic, pessimistic or shared",
+            )),
+        }
+    }
 }
 
 impl TiePolicy {

@@ -3,6 +3,8 @@
 //! Where labels are unknown, that level may be an interval. Such a pair is left out, and |Ω(l)| is the weight of the decided
 //! items of level l, see [`CheckedRelevance::by_mass`] and [`crate::unknown`].
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::taxonomy::Labels;
@@ -47,6 +49,29 @@ fn linear() -> f64 {
 impl Default for Relevance {
     fn default() -> Self {
         Self::HierarchicalAp { alpha: linear() }
+    }
+}
+
+/// Reads `hierarchical_ap`, `plain`, each with an exponent if it is not 1 (`plain:2`), and `weighted_ap:0.2,0.3,0.5`.
+impl FromStr for Relevance {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (kind, numbers) = text.split_once(':').unwrap_or((text, ""));
+        let numbers = numbers.split(',').filter(|number| !number.is_empty());
+        let numbers: Option<Vec<f64>> = numbers.map(|number| number.trim().parse().ok()).collect();
+        match (kind, numbers.as_deref()) {
+            ("hierarchical_ap", Some([])) => Ok(Self::HierarchicalAp { alpha: linear() }),
+            ("hierarchical_ap", Some(&[alpha])) => Ok(Self::HierarchicalAp { alpha }),
+            ("plain", Some([])) => Ok(Self::Plain { alpha: linear() }),
+            ("plain", Some(&[alpha])) => Ok(Self::Plain { alpha }),
+            ("weighted_ap", Some(weights @ [_, ..])) => Ok(Self::WeightedAp { weights: weights.to_vec() }),
+            _ => Err(Error::new(
+                Kind::Config,
+                format!("there is no relevance `{text}`"),
+                "write hierarchical_ap, hierarchical_ap:ALPHA, plain, plain:ALPHA or weighted_ap:W1,…,WL",
+            )),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! it is computed in, on the number of threads or on the machine, and score(a, b) = score(b, a).
 
 use std::ops::Range;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,28 @@ pub enum Similarity {
     /// Minus the number of bits in which the codes of x and y differ. A code is the signs of the numbers; see
     /// [`hamming`](crate::hamming).
     Hamming,
+}
+
+/// Reads `cosine`, `euclidean`, `dot`, `hamming` and `poincare:CURVATURE`.
+impl FromStr for Similarity {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let number = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
+        let curvature = number.and_then(|number| Curvature::try_from(number).ok());
+        match (text, curvature) {
+            ("cosine", _) => Ok(Self::Cosine),
+            ("euclidean", _) => Ok(Self::Euclidean),
+            ("dot", _) => Ok(Self::Dot),
+            ("hamming", _) => Ok(Self::Hamming),
+            (_, Some(curvature)) => Ok(Self::Poincare { curvature }),
+            _ => Err(Error::new(
+                Kind::Config,
+                format!("there is no similarity `{text}`"),
+                "write cosine, euclidean, dot, hamming or poincare:CURVATURE, for example poincare:0.1",
+            )),
+        }
+    }
 }
 
 /// What a similarity needs to know of each embedding of a set: its length for cosine, its [`poincare::slack`] for the

@@ -1,13 +1,13 @@
 //! Queries with known labels: what the gallery answers, and whether it is right.
 
 use super::{BestScores, Calibration, Promise, VOTERS};
-use crate::Result;
 use crate::embeddings::Embeddings;
 use crate::search::Gallery;
 use crate::similarity::Similarity;
 use crate::taxonomy::{Labels, UNKNOWN};
 use crate::threads::in_order;
 use crate::votes::{Vote, votes};
+use crate::{Error, Kind, Result};
 
 /// What the gallery answers to a query with known labels.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,7 +91,7 @@ impl LeaveOneOut {
     ///
     /// [`Kind::Embeddings`](crate::Kind::Embeddings) for an embedding that the similarity is not defined for.
     pub fn new(embeddings: &Embeddings, labels: &Labels, similarity: Similarity) -> Result<Self> {
-        Self::of_sample(embeddings, labels, similarity, embeddings.len())
+        Self::measure(embeddings, labels, similarity, embeddings.len(), || false)
     }
 
     /// Asks with at most `most` items, evenly spread over the gallery, so that a large one is measured in a time that
@@ -106,11 +106,38 @@ impl LeaveOneOut {
         similarity: Similarity,
         most: usize,
     ) -> Result<Self> {
+        Self::measure(embeddings, labels, similarity, most, || false)
+    }
+
+    /// As [`new`](Self::new), for a caller who may want the work to stop.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and [`Kind::Stopped`] when the caller has stopped it.
+    pub fn new_unless(
+        embeddings: &Embeddings,
+        labels: &Labels,
+        similarity: Similarity,
+        is_stopped: impl Fn() -> bool + Sync + Send,
+    ) -> Result<Self> {
+        Self::measure(embeddings, labels, similarity, embeddings.len(), is_stopped)
+    }
+
+    fn measure(
+        embeddings: &Embeddings,
+        labels: &Labels,
+        similarity: Similarity,
+        most: usize,
+        is_stopped: impl Fn() -> bool + Sync + Send,
+    ) -> Result<Self> {
         let gallery = Gallery::new(embeddings, similarity)?;
         let items = spread(embeddings.len(), most);
         let case = |place| {
             let item = items[place];
-            Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item))
+            match is_stopped() {
+                false => Case::new(&gallery, labels, embeddings.row(item), labels.row(item), Some(item)),
+                true => Err(Error::new(Kind::Stopped, "the work was stopped", "start it again")),
+            }
         };
         let cases = in_order(items.len(), case).into_iter().collect::<Result<_>>()?;
         Ok(Self { cases, levels: labels.levels(), is_tree: labels.kinship().is_none() })

@@ -50,6 +50,8 @@ mod by_class;
 mod decomposability;
 mod dyml;
 mod gap_bounds;
+mod left_out;
+mod nearest;
 mod paired_test;
 mod rankings;
 mod relatives;
@@ -75,6 +77,8 @@ pub use by_class::{ByClass, ClassReport};
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
 pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
 pub use gap_bounds::{BatchCounts, calibrated_gap_bound, gap_bound};
+pub use left_out::{Sets, evaluate_without_groups, evaluate_without_junk};
+pub use nearest::nearest;
 pub use paired_test::{PairedTest, paired_tests};
 pub use report::{LevelReport, Means, Open, OpenMeans, QueryScores, Report, Scores};
 pub use tree_likeness::{MeanHyperbolicity, TreeLikeness, mean_hyperbolicity};
@@ -241,6 +245,8 @@ pub struct Execution<'a> {
     pub items: usize,
     /// Is called from several threads with the work that has been done since its last call. Default: nothing.
     pub progress: &'a (dyn Fn(Step) + Sync),
+    /// Whether the caller wants the work to stop. Is called often, from several threads. Default: it does not.
+    pub is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// A piece of work of an evaluation.
@@ -255,7 +261,7 @@ pub enum Step {
 
 impl Default for Execution<'_> {
     fn default() -> Self {
-        Self { memory: 256 << 20, items: 32_768, progress: &|_| {} }
+        Self { memory: 256 << 20, items: 32_768, progress: &|_| {}, is_stopped: &|| false }
     }
 }
 
@@ -269,7 +275,7 @@ impl fmt::Debug for Execution<'_> {
 /// Embeddings with their labels: queries or gallery. The embeddings are in memory, or are read by position as
 /// `dyn Rows`.
 #[derive(Debug)]
-pub struct Labelled<'a, E: ?Sized = Embeddings> {
+pub struct Labelled<'a, E: ?Sized + 'a = Embeddings> {
     /// [N, d].
     pub embeddings: &'a E,
     /// [N, L].
@@ -359,7 +365,8 @@ impl Evaluation<'_> {
     /// - [`Kind::Taxonomy`] when labels, levels and embeddings do not fit each other, there is nothing to rank, or no
     ///   query has a positive at any level;
     /// - [`Kind::Embeddings`] for embeddings of different dimensions, that cannot be read, that are not finite, or that
-    ///   the similarity is not defined for; the error names the row.
+    ///   the similarity is not defined for; the error names the row;
+    /// - [`Kind::Stopped`] when the caller has stopped it.
     pub fn report(&self) -> Result<Report> {
         let config = self.config;
         let mut report = self.search(|search, checked| {
@@ -451,6 +458,14 @@ impl Evaluation<'_> {
 }
 
 impl Execution<'_> {
+    /// An error if the caller wants the work to stop.
+    fn go_on(&self) -> Result<()> {
+        match (self.is_stopped)() {
+            false => Ok(()),
+            true => Err(Error::new(Kind::Stopped, "the evaluation was stopped", "start it again")),
+        }
+    }
+
     /// Checks the sizes, for sets of up to `items` items.
     fn check(&self, items: usize) -> Result<()> {
         if self.items == 0 {

@@ -35,6 +35,7 @@ impl<'a> PointSet<'a> {
     ) -> Result<Self> {
         let dimension = rows.dimension();
         let check = |part: usize| -> Result<(Flaws, Result<Measures>)> {
+            execution.go_on()?;
             let first = part * PART;
             let mut values = vec![0.0; PART.min(rows.len() - first) * dimension];
             rows.read(first, &mut values)?;
@@ -59,7 +60,7 @@ impl<'a> PointSet<'a> {
     }
 
     /// Reads and prepares these items. Items that follow each other are read at once.
-    fn points(&self, items: &[u32]) -> Result<Points> {
+    pub(super) fn points(&self, items: &[u32]) -> Result<Points> {
         let dimension = self.rows.dimension();
         let mut values = vec![0.0; items.len() * dimension];
         let mut rest = &mut values[..];
@@ -97,7 +98,7 @@ impl Search<'_> {
     ///
     /// # Errors
     ///
-    /// Embeddings that cannot be read.
+    /// Embeddings that cannot be read, and a caller who stops the work.
     pub(super) fn rank<T: Send>(
         &self,
         some: Range<usize>,
@@ -120,15 +121,19 @@ impl Search<'_> {
             self.rank_group(group, &mut rankings, &relatives, config, execution, &scored)?;
             let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
             let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
+                execution.go_on()?;
                 let ranking = ranking.finish(|item| self.query_labels.shared(query, self.labels, item));
                 let mut ranking = ranking.count_query(config.count_query);
                 if let Some(shares) = shares.clone() {
                     ranking =
                         ranking.with_known(KnownLabels { query: self.query_labels.known(query), shares });
                 }
-                (query, score(query, &ranking))
+                Ok((query, score(query, &ranking)))
             });
-            scored.into_iter().for_each(|(query, result)| results[query - some.start] = Some(result));
+            for scored in scored {
+                let (query, result) = scored?;
+                results[query - some.start] = Some(result);
+            }
         }
         Ok(results.into_iter().flatten().collect())
     }
@@ -185,8 +190,8 @@ impl Search<'_> {
                     }
                 }
             };
-            let (items, sizes) = (candidates.iter().copied(), [config.block, execution.items]);
-            self.score(items, &queries, (first, rankings), sizes, add, |_| {})
+            let items = candidates.iter().copied();
+            self.score(items, &queries, (first, rankings), (config, execution), add, |_| {})
         };
         each_in_order(families, find_positives).into_iter().collect::<Result<()>>()?;
         each_in_order(rankings.iter_mut().collect(), PartialRanking::sort);
@@ -203,8 +208,7 @@ impl Search<'_> {
                 (execution.progress)(Step::Ranked(queries as usize));
             }
         };
-        let sizes = [config.block, execution.items];
-        self.score(0..gallery as u32, &queries, (0, rankings), sizes, count, report)
+        self.score(0..gallery as u32, &queries, (0, rankings), (config, execution), count, report)
     }
 
     /// Scores `items` with the queries from `first` on, one ranking each, and calls `work` with the place of a query, its
@@ -214,18 +218,19 @@ impl Search<'_> {
         mut items: impl Iterator<Item = u32> + Send,
         queries: &Points,
         (first, rankings): (usize, &mut [PartialRanking]),
-        [block, items_at_once]: [usize; 2],
+        (config, execution): (&EvaluationConfig, &Execution<'_>),
         work: impl Fn(usize, &mut PartialRanking, &[u32], &[f32]) + Sync,
         report: impl Fn(u64) + Sync,
     ) -> Result<()> {
         // Several pieces for each thread, so that all end at about the same time; whole tiles of 8.
-        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(block);
-        let score = |Block { items, parts }: &Block, rankings: &mut [PartialRanking]| {
+        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(config.block);
+        let score = |Block { items, parts }: &Block, rankings: &mut [PartialRanking]| -> Result<()> {
             let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
-            each_in_order(pieces, |(first, rankings): (usize, &mut [PartialRanking])| {
+            let score_piece = |(first, rankings): (usize, &mut [PartialRanking])| {
                 let mut scores = vec![0.0; rankings.len() * items.len()];
                 let mut column = 0;
                 for part in parts {
+                    execution.go_on()?;
                     let range = first..first + rankings.len();
                     part.score(queries, range, &mut scores[column..], items.len());
                     column += part.len();
@@ -236,17 +241,20 @@ impl Search<'_> {
                     work(place, ranking, items, scores);
                 }
                 report(scores.len() as u64);
-            });
+                Ok(())
+            };
+            each_in_order(pieces, score_piece).into_iter().collect()
         };
         let mut prepare = || -> Result<Block> {
-            let items: Vec<u32> = items.by_ref().take(items_at_once).collect();
+            let items: Vec<u32> = items.by_ref().take(execution.items).collect();
             let parts = each_in_order(items.chunks(PART).collect(), |part| self.gallery.points(part));
             let parts = parts.into_iter().map(|part| part.map(Items::from));
             Ok(Block { parts: parts.collect::<Result<_>>()?, items })
         };
         let mut block = prepare()?;
         while !block.items.is_empty() {
-            let ((), next) = join(|| score(&block, rankings), &mut prepare);
+            let (scored, next) = join(|| score(&block, rankings), &mut prepare);
+            scored?;
             block = next?;
         }
         Ok(())

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use akin_base::progress::Progress;
 use akin_core::evaluate::{Decomposability, EvaluationConfig, TreeLikeness};
 use akin_core::metrics::Metric;
-use akin_core::poincare::Curvature;
 use akin_core::ranking::TiePolicy;
 use akin_core::relevance::Relevance;
 use akin_core::similarity::Similarity;
@@ -136,40 +135,17 @@ fn metric(text: &str) -> Result<Metric, String> {
 
 /// `cosine`, `poincare:0.1`.
 pub fn similarity(text: &str) -> Result<Similarity, String> {
-    let number = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
-    let curvature = number.and_then(|number| Curvature::try_from(number).ok());
-    match (text, curvature) {
-        ("cosine", _) => Ok(Similarity::Cosine),
-        ("euclidean", _) => Ok(Similarity::Euclidean),
-        ("dot", _) => Ok(Similarity::Dot),
-        ("hamming", _) => Ok(Similarity::Hamming),
-        (_, Some(curvature)) => Ok(Similarity::Poincare { curvature }),
-        _ => {
-            Err("write cosine, euclidean, dot, hamming or poincare:CURVATURE, for example poincare:0.1"
-                .into())
-        }
-    }
+    text.parse().map_err(hint)
 }
 
 /// `plain`, `plain:2`, `weighted_ap:0.2,0.3,0.5`.
 fn relevance(text: &str) -> Result<Relevance, String> {
-    let (kind, numbers) = text.split_once(':').unwrap_or((text, ""));
-    let numbers: Vec<f64> = numbers
-        .split(',')
-        .filter(|number| !number.is_empty())
-        .map(|number| number.trim().parse().map_err(|_| format!("`{number}` is not a number")))
-        .collect::<Result<_, _>>()?;
-    match (kind, &numbers[..]) {
-        ("hierarchical_ap", []) => Ok(Relevance::HierarchicalAp { alpha: 1.0 }),
-        ("hierarchical_ap", &[alpha]) => Ok(Relevance::HierarchicalAp { alpha }),
-        ("plain", []) => Ok(Relevance::Plain { alpha: 1.0 }),
-        ("plain", &[alpha]) => Ok(Relevance::Plain { alpha }),
-        ("weighted_ap", [_, ..]) => Ok(Relevance::WeightedAp { weights: numbers }),
-        _ => {
-            Err("write hierarchical_ap, hierarchical_ap:ALPHA, plain, plain:ALPHA or weighted_ap:W1,…,WL"
-                .into())
-        }
-    }
+    text.parse().map_err(hint)
+}
+
+/// The parser of arguments names the text itself.
+fn hint(error: akin_core::Error) -> String {
+    error.hint().to_owned()
 }
 
 /// Parses the name of a unit variant, as serde spells it.

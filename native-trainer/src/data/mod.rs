@@ -26,7 +26,6 @@ mod h_gldv2;
 mod hierarchy;
 mod inaturalist;
 mod inshop;
-pub mod junk;
 mod kinship;
 pub mod listing;
 mod missing;

@@ -8,14 +8,15 @@ use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows, are_all_equal};
 use akin_core::encoder::Encoder;
-use akin_core::evaluate::{self, EvaluationConfig, Execution, Labelled, Report, Step};
+use akin_core::evaluate::{
+    self, EvaluationConfig, Execution, Labelled, Report, Sets, Step, evaluate_without_junk,
+};
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 
 use super::certainty::Certainty;
 use crate::data::Dataset;
-use crate::data::junk::{Sets, evaluate_without_junk};
 use crate::pictures::features::Features;
 use crate::pictures::forward::{BATCH, forward_pictures, to_vec};
 use crate::pictures::loader::Pictures;
@@ -221,7 +222,13 @@ pub fn evaluate_splits(
             junk: &junk,
         };
         let levels = dataset.taxonomy.level_names();
-        let report = evaluate_without_junk(levels, &sets, config, |done| bar.advance(done as u64))?;
+        let advance = |step| {
+            if let Step::Ranked(queries) = step {
+                bar.advance(queries as u64);
+            }
+        };
+        let execution = Execution { progress: &advance, ..Execution::default() };
+        let report = evaluate_without_junk(levels, &sets, config, &execution)?;
         drop(bar);
         return Ok(Evaluation { report, queries, gallery });
     }

@@ -10,7 +10,10 @@ use akin_base::progress::{Bar, Progress};
 use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows};
-use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
+use akin_core::evaluate::{
+    Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report, Sets, Step,
+    evaluate_without_groups, evaluate_without_junk,
+};
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use akin_formats::embedding_file::{Choice, EmbeddingFile};
@@ -21,7 +24,6 @@ use rayon::prelude::*;
 
 use super::arguments::{CutArgs, EvalArgs};
 use crate::config::KinshipSource;
-use crate::data::junk::{Sets, evaluate_without_groups, evaluate_without_junk};
 use crate::evaluation::by_class;
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
@@ -200,8 +202,8 @@ impl EmbeddingFiles {
             junk: &[],
         };
         let groups = [&self.queries.groups[..], &gallery.unwrap_or(&self.queries).groups[..]];
-        let done = |done| bar.advance(done as u64);
-        evaluate_without_groups(taxonomy.level_names(), &sets, groups, config, done)
+        let execution = Execution { progress: &|step| advance(&bar, step), ..Execution::default() };
+        Ok(evaluate_without_groups(taxonomy.level_names(), &sets, groups, config, &execution)?)
     }
 
     /// Evaluates queries that leave junk out of their rankings.
@@ -244,7 +246,8 @@ impl EmbeddingFiles {
             gallery_labels,
             junk: &junk.iter().map(Vec::as_slice).collect::<Vec<_>>(),
         };
-        evaluate_without_junk(taxonomy.level_names(), &sets, config, |done| bar.advance(done as u64))
+        let execution = Execution { progress: &|step| advance(&bar, step), ..Execution::default() };
+        Ok(evaluate_without_junk(taxonomy.level_names(), &sets, config, &execution)?)
     }
 
     /// Calls `work` with the evaluation of these files.
@@ -364,6 +367,13 @@ impl EmbeddingFiles {
     /// The paths of the queries; empty if there is no column of paths.
     pub fn into_paths(self) -> Vec<String> {
         self.queries.paths
+    }
+}
+
+/// Moves the bar of the queries that are ranked.
+fn advance(bar: &Bar, step: Step) {
+    if let Step::Ranked(queries) = step {
+        bar.advance(queries as u64);
     }
 }
 

@@ -3,20 +3,23 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use akin_base::problem::problem;
-use akin_core::embeddings::Embeddings;
-use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, Report, evaluate, mean_hyperbolicity};
-use akin_core::taxonomy::Labels;
-use anyhow::Result;
+use super::{
+    Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report, Step, check_dimensions,
+    check_shapes, mean_hyperbolicity,
+};
+use crate::embeddings::{Embeddings, Rows};
+use crate::taxonomy::Labels;
+use crate::{Error, Kind, Result};
 
 /// Queries and a gallery with junk.
+#[derive(Clone, Copy, Debug)]
 pub struct Sets<'a> {
     /// The embeddings of the queries, [Q, d].
-    pub queries: &'a Embeddings,
+    pub queries: &'a dyn Rows,
     /// Their labels, [Q, L].
     pub query_labels: &'a Labels,
     /// The embeddings of the gallery, [N, d].
-    pub gallery: &'a Embeddings,
+    pub gallery: &'a dyn Rows,
     /// Its labels, [N, L].
     pub gallery_labels: &'a Labels,
     /// For each gallery image, the finest classes whose queries do not rank it.
@@ -24,21 +27,25 @@ pub struct Sets<'a> {
 }
 
 /// Evaluates queries that rank the gallery without their junk. The queries of a finest class have the same junk and are
-/// evaluated together. `ranked` is called with the number of queries that are done.
+/// evaluated together.
 ///
 /// A query without positives has no row in the report. The report counts the whole gallery as ranked.
 ///
 /// # Errors
 ///
-/// As [`evaluate`], and sets in which no query has a positive.
+/// As [`Evaluation::report`], and sets in which no query has a positive.
+///
+/// # Panics
+///
+/// When junk is not given for each item.
 pub fn evaluate_without_junk(
     levels: &[String],
     sets: &Sets<'_>,
     config: &EvaluationConfig,
-    ranked: impl Fn(usize),
+    execution: &Execution<'_>,
 ) -> Result<Report> {
     let classes = sets.query_labels.column(levels.len());
-    evaluate_parts(levels, sets, &classes, |class, item| sets.junk[item].contains(class), config, ranked)
+    evaluate_parts(levels, sets, &classes, |class, item| sets.junk[item].contains(class), config, execution)
 }
 
 /// As [`evaluate_without_junk`], but a query leaves out the items of its own group: `groups` are those of the queries and
@@ -47,14 +54,18 @@ pub fn evaluate_without_junk(
 /// # Errors
 ///
 /// As [`evaluate_without_junk`].
-pub fn evaluate_without_groups(
+///
+/// # Panics
+///
+/// When a query or an item has no group.
+pub fn evaluate_without_groups<G: Ord>(
     levels: &[String],
     sets: &Sets<'_>,
-    [of_queries, of_gallery]: [&[String]; 2],
+    [of_queries, of_gallery]: [&[G]; 2],
     config: &EvaluationConfig,
-    ranked: impl Fn(usize),
+    execution: &Execution<'_>,
 ) -> Result<Report> {
-    evaluate_parts(levels, sets, of_queries, |group, item| of_gallery[item] == *group, config, ranked)
+    evaluate_parts(levels, sets, of_queries, |group, item| of_gallery[item] == *group, config, execution)
 }
 
 /// Evaluates the queries with the same key together, on the gallery without the items that `is_out` for it.
@@ -64,9 +75,15 @@ fn evaluate_parts<K: Ord>(
     keys: &[K],
     is_out: impl Fn(&K, usize) -> bool,
     config: &EvaluationConfig,
-    ranked: impl Fn(usize),
+    execution: &Execution<'_>,
 ) -> Result<Report> {
+    let queries = Labelled { embeddings: sets.queries, labels: sets.query_labels };
+    let gallery = Labelled { embeddings: sets.gallery, labels: sets.gallery_labels };
+    check_shapes(levels.len(), "query", queries)?;
+    check_shapes(levels.len(), "gallery", gallery)?;
+    check_dimensions(sets.queries.dimension(), sets.gallery.dimension())?;
     let checked = config.checked_for(sets.gallery_labels)?;
+    let quiet = Execution { progress: &|_| {}, ..*execution };
     // It is a function of the whole gallery.
     let without_hyperbolicity = EvaluationConfig { hyperbolicity: None, ..config.clone() };
     let mut parts: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
@@ -76,7 +93,7 @@ fn evaluate_parts<K: Ord>(
     let mut rows: Vec<QueryScores> = Vec::new();
     for (key, queries) in parts {
         let gallery: Vec<usize> = (0..sets.gallery_labels.len()).filter(|&item| !is_out(key, item)).collect();
-        ranked(queries.len());
+        (execution.progress)(Step::Ranked(queries.len()));
         let coarse: HashSet<u32> = gallery.iter().map(|&item| sets.gallery_labels.row(item)[0]).collect();
         let has_positive = |query: &usize| match sets.query_labels.kinship() {
             None => coarse.contains(&sets.query_labels.row(*query)[0]),
@@ -91,16 +108,18 @@ fn evaluate_parts<K: Ord>(
         }
         let labels = [sets.query_labels.select(&queries), sets.gallery_labels.select(&gallery)];
         let embeddings = [select(sets.queries, &queries)?, select(sets.gallery, &gallery)?];
-        let report = evaluate(
-            levels,
-            Labelled { embeddings: &embeddings[0], labels: &labels[0] },
-            Some(Labelled { embeddings: &embeddings[1], labels: &labels[1] }),
-            &without_hyperbolicity,
-        )?;
+        let [queried, ranked] = [0, 1].map(|set| -> Labelled<'_, dyn Rows> {
+            Labelled { embeddings: &embeddings[set], labels: &labels[set] }
+        });
+        let (config, execution) = (&without_hyperbolicity, quiet);
+        let evaluation =
+            Evaluation { levels, queries: queried, gallery: Some(ranked), places: None, config, execution };
+        let report = evaluation.report()?;
         rows.extend(report.per_query.into_iter().map(|row| QueryScores { query: queries[row.query], ..row }));
     }
     if rows.is_empty() {
-        return Err(problem(
+        return Err(Error::new(
+            Kind::Taxonomy,
             "no query has a positive among the gallery images that it ranks",
             "check the labels, and what each query leaves out",
         ));
@@ -114,16 +133,19 @@ fn evaluate_parts<K: Ord>(
 }
 
 /// Some rows of embeddings.
-fn select(embeddings: &Embeddings, rows: &[usize]) -> Result<Embeddings> {
-    let values = rows.iter().flat_map(|&row| embeddings.row(row)).copied().collect();
-    Ok(Embeddings::new(embeddings.dimension(), values)?)
+fn select(embeddings: &dyn Rows, rows: &[usize]) -> Result<Embeddings> {
+    let dimension = embeddings.dimension();
+    let mut values = vec![0.0; rows.len() * dimension];
+    for (&row, values) in rows.iter().zip(values.chunks_exact_mut(dimension)) {
+        embeddings.read(row, values)?;
+    }
+    Embeddings::new(dimension, values)
 }
 
 #[cfg(test)]
 mod tests {
-    use akin_core::metrics::Metric;
-
     use super::*;
+    use crate::metrics::Metric;
 
     /// AP of one ranking by its definition, without the items in `junk`.
     fn average_precision(order: &[usize], positives: &[usize], junk: &[usize]) -> f64 {
@@ -153,7 +175,7 @@ mod tests {
                 gallery_labels: &gallery_labels,
                 junk,
             };
-            evaluate_without_junk(&levels, &sets, &config, |_| {}).unwrap()
+            evaluate_without_junk(&levels, &sets, &config, &Execution::default()).unwrap()
         };
         let ap = |report: &Report| -> Vec<f64> {
             report.per_query.iter().map(|row| row.levels[0].get(Metric::named("ap")).unwrap()).collect()

@@ -1,0 +1,45 @@
+"""Hierarchical evaluation of embeddings: H-AP and its relatives, exact, fast, and in bounded memory.
+
+>>> import akin
+>>> report = akin.evaluate(embeddings, labels[["order", "family", "species"]])  # doctest: +SKIP
+
+| what | for |
+|---|---|
+| `evaluate` | every query ranks the gallery: a `Report` of all metrics |
+| `nearest` | the nearest items of each query |
+| `classify`, `Classifier` | what a gallery takes queries for, and how far that holds |
+| `metrics` | the metrics of one ranking, their catalogue, and `curve` |
+| `Taxonomy` | the tree of classes that labels form |
+| `pml`, `torchmetrics`, `oml`, `runs` | the faces of other libraries on the same evaluation |
+
+All take arrays of numpy and torch, and frames of pandas, polars and pyarrow. What they refuse is an `akin.Error`, with a
+hint.
+"""
+
+from . import metrics
+from ._classify import Answer, Classifier, classify
+from ._errors import ConfigError, EmbeddingsError, Error, TaxonomyError
+from ._evaluate import evaluate
+from ._frame import Frame
+from ._report import Report
+from ._search import Nearest, nearest
+from ._taxonomy import Taxonomy
+from .metrics import curve
+
+__all__ = [
+    "Answer",
+    "Classifier",
+    "ConfigError",
+    "EmbeddingsError",
+    "Error",
+    "Frame",
+    "Nearest",
+    "Report",
+    "Taxonomy",
+    "TaxonomyError",
+    "classify",
+    "curve",
+    "evaluate",
+    "metrics",
+    "nearest",
+]
