@@ -68,6 +68,7 @@ type Set<'py> = (PyReadonlyArray2<'py, f32>, PyReadonlyArray2<'py, u32>);
 /// in the gallery.
 #[pyfunction]
 #[pyo3(signature = (taxonomy, queries, gallery, places, left_out, settings, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are the arguments of the function in Python")]
 pub(crate) fn evaluate(
     py: Python<'_>,
     taxonomy: &Taxonomy,
