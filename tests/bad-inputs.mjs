@@ -51,6 +51,7 @@ expectSuccess('biomorphs', 'data', '--branching', '2,2,3', '--images-per-class',
 expectSuccess('train', 'tiny.toml', '--out', 'run');
 expectSuccess('export', 'run', '--out', 'bundle', '--no-maps', '--thumbnail', '16');
 expectSuccess('embed', 'run', 'data/images', '--out', 'e.npy');
+expectSuccess('index', 'run', 'data/images', '--out', 'pictures');
 const labels = read('e.csv').toString().trim().split('\n').slice(1)
   .map((image) => [image, ...image.split('/').slice(2, 5)].join(','));
 write('e-labels.csv', ['path,order,family,species', ...labels].join('\n') + '\n');
@@ -83,7 +84,12 @@ const GOOD = {
   'config check': ['config', 'check', 'tiny.toml'],
   'config show': ['config', 'show', 'tiny.toml'],
   report: ['report', 'run', '--out', 'new.html'],
+  index: ['index', 'run', 'data/images', '--out', 'new'],
+  'index of a gallery': ['index', 'pictures', '--add', 'picture.png'],
   search: ['search', 'bundle', 'picture.png'],
+  'search of a gallery': ['search', 'pictures', '--near', '0'],
+  'search files': ['search', 'pictures', '--embeddings', 'e.npy'],
+  duplicates: ['duplicates', 'pictures'],
   classify: ['classify', 'bundle', 'picture.png'],
   doctor: ['doctor'],
   completions: ['completions', 'bash'],
@@ -141,6 +147,17 @@ const BAD = {
   '--seed': NUMBERS,
   '--device': ['x', ''],
   '--progress': ['x', ''],
+  '--near': ['nowhere.png', '-1', '99999', '99999999999999999999', ''],
+  '--within': ['nowhere', 'a/b/c', '/', ''],
+  '--not': ['nowhere', 'a/b/c', '/', ''],
+  '--group-by': ['nowhere', ''],
+  '--at-least': ['x', '0', '-1', '1.1', 'nan', ''],
+  '--add': ['nowhere', 'file', 'no-photos', ''],
+  '--remove': ['nowhere', ''],
+  '--relabel': ['nowhere.csv', 'e.npy', 'data', 'file', ''],
+  '--reembed': ['nowhere', 'data', 'file', 'pictures', ''],
+  '--collect': ['nowhere', 'data', 'file', 'bundle', ''],
+  '--numbers': ['x', 'int4', ''],
   '--which': ['x', ''],
   '--against': MISSING,
   '--queries': ['nowhere.npy', 'e-labels.csv', 'data', 'file'],
@@ -216,13 +233,14 @@ const isFine = (command, option, value) =>
   (option === '--svg' && command === 'report' && value === 'nowhere/x.svg') || // a folder, which it makes
   (option === '--set' && command.startsWith('data ') && /^(run|nonsense)\./.test(value)) || // it reads only [data]
   (option === '--path-column' && !command.endsWith(' files')) ||
-  (option === '--levels' && !['eval files', 'export files', 'init'].includes(command));
+  (option === '--levels' && command === 'index' && value === 'species,family,order') || // names are free there
+  (option === '--levels' && !['eval files', 'export files', 'init', 'index'].includes(command));
 
 const cases = [];
 const add = (name, args, prepare) => cases.push({ name, args, prepare });
 
 for (const [command, good] of Object.entries(GOOD)) {
-  const words = command.replace(' files', '').split(' ');
+  const words = command.replace(/ (files|of a gallery)$/, '').split(' ');
   const help = run([...words, '--help']).stdout;
   const options = [...help.matchAll(/^ +(?:-\w, )?(--[a-z-]+) <\S+>/gm)].map((match) => match[1]);
   for (const option of options.filter((option) => !FINE.has(option))) {
@@ -354,6 +372,25 @@ for (const file of fs.readdirSync(path.join(folder, 'bundle'), { recursive: true
   damage('bundle', file, (at) => ['verify', at]);
 }
 
+for (const file of fs.readdirSync(path.join(folder, 'pictures'), { recursive: true })) {
+  if (!fs.statSync(path.join(folder, 'pictures', file)).isFile() || path.basename(file).startsWith('.')) continue;
+  damage('pictures', file, (at) => ['verify', at]);
+  damage('pictures', file, (at) => ['search', at, 'picture.png']);
+  // A removal needs neither the encoder nor the embeddings.
+  if (/manifest|rows/.test(file)) damage('pictures', file, (at) => ['index', at, '--remove', 'images']);
+}
+for (const change of ['add', 'remove', 'relabel', 'reembed', 'collect']) {
+  for (const value of BAD[`--${change}`]) {
+    add(`akin index --${change} ${JSON.stringify(value)}`, ['index', 'pictures', `--${change}`, value]);
+  }
+}
+for (const gallery of ['nowhere', 'data', 'file', 'run', 'bundle']) {
+  add(`akin index --refresh of ${gallery}`, ['index', gallery, '--refresh']);
+  add(`akin duplicates of ${gallery}`, ['duplicates', gallery]);
+}
+add('akin index of pictures without a place for the gallery', ['index', 'run', 'data/images']);
+add('akin index onto another folder', ['index', 'run', 'data/images', '--out', 'data']);
+add('akin index with two changes', ['index', 'pictures', '--refresh', '--compact']);
 for (const file of fs.readdirSync(path.join(folder, 'bundle/0-tiny')).filter((file) => /weights|gallery/.test(file))) {
   damage('bundle', `0-tiny/${file}`, (at) => ['search', at, 'picture.png']);
 }
@@ -383,7 +420,7 @@ const begin = (kind) => {
   const sha256 = createHash('sha256').update(JSON.stringify(mark)).digest('hex');
   write('begun/.akin.json', JSON.stringify({ ...mark, sha256 }));
 };
-for (const kind of ['run', 'bundle', 'data_set', 'comparison', 'tuning', 'demo', 'site']) {
+for (const kind of ['run', 'bundle', 'gallery', 'data_set', 'comparison', 'tuning', 'demo', 'site']) {
   add(`akin verify of the beginning of a ${kind}`, ['verify', 'begun'], () => begin(kind));
 }
 

@@ -203,6 +203,9 @@ fn change(args: &IndexArgs) -> Result<()> {
              `--refresh`, `--relabel`, `--compact`, `--reembed` or `--collect`",
         ));
     }
+    if args.reembed.is_none() {
+        args.choice().refuse_all_but(&[], folder, "a gallery, which keeps its encoder")?;
+    }
     let listed = Listed::read(&args.add, &args.levels)?;
     let mut writer = Writer::open(folder)?;
     let work = |writer: &Writer| -> Result<Work> {
@@ -363,6 +366,12 @@ impl Work {
         buffer.stage(writer)?;
         drop(ctrl_c);
         bar.finish();
+        if unreadable == listed.rows.len() && unreadable > 0 {
+            return Err(problem(
+                "none of the pictures can be read",
+                "give pictures in a format that akin reads: JPEG, PNG, WebP, GIF, BMP or TIFF",
+            ));
+        }
         let before = writer.manifest().rows();
         writer.commit(&removed)?;
         if unreadable > 0 {

@@ -53,7 +53,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "pictures", "device"])]
     pub embeddings: Option<PathBuf>,
     /// The array, tensor, column or field with the embeddings, where their file has several.
-    #[arg(long, value_name = "NAME", requires = "embeddings", conflicts_with = "images")]
+    #[arg(long, value_name = "NAME", requires = "embeddings", conflicts_with_all = ["images", "near"])]
     pub embedding_column: Option<String>,
     /// How many items to print of each query.
     #[arg(long, short = 'k', value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -220,7 +220,7 @@ fn question(args: &SearchArgs, known: &KnownGallery) -> Result<Question> {
 
 /// The item with this number, or of this path.
 fn item_called(known: &KnownGallery, name: &str) -> Result<usize> {
-    let by_path = known.paths.iter().position(|path| path.ends_with(name));
+    let by_path = known.paths.iter().position(|path| !name.is_empty() && path.ends_with(name));
     match (by_path, name.parse::<usize>()) {
         (Some(item), _) => Ok(item),
         (None, Ok(number)) if number < known.items() => Ok(number),

@@ -63,26 +63,56 @@ pub struct Choice<'a> {
     pub progress: Progress,
 }
 
+impl Choice<'_> {
+    /// Refuses the options that this kind of model does not have.
+    ///
+    /// # Errors
+    ///
+    /// An option that is given and not among those of the model.
+    pub fn refuse_all_but(&self, options: &[&str], model: &Path, kind: &str) -> Result<()> {
+        let PretrainedArgs { sets, yes, onnx } = self.pretrained;
+        let given = [
+            ("--encoder", self.name.is_some(), "a bundle"),
+            ("--which", self.which != Which::default(), "a run"),
+            ("--set", !sets.set.is_empty(), "a config or an ONNX file"),
+            ("--onnx", onnx.is_some(), "a config"),
+            ("--yes", *yes, "a config"),
+        ];
+        match given.iter().find(|(option, is_given, _)| *is_given && !options.contains(option)) {
+            Some((option, _, takes)) => Err(problem(
+                format!("`{option}` is for {takes}, but {} is {kind}", model.display()),
+                "remove it",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
 impl GalleryEncoder {
     /// The encoder of a run, a bundle, an ONNX file, or a config, whose backbone has its published weights then.
     ///
     /// # Errors
     ///
-    /// A path that is none of these; files that cannot be read.
+    /// A path that is none of these; options of another kind of model; files that cannot be read.
     pub fn open(model: &Path, choice: &Choice) -> Result<Self> {
         let is_onnx = model.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx"));
         if model.join(MANIFEST).is_file() {
+            choice.refuse_all_but(&["--encoder"], model, "a bundle")?;
             return Self::of_bundle(&Bundle::open(model)?, choice);
         }
         if is_onnx {
+            choice.refuse_all_but(&["--set"], model, "an ONNX file")?;
             return Self::of_model(&onnx_model(model, &choice.pretrained.sets.set)?, model, choice);
         }
         if !model.is_dir() && is_config(model) {
+            choice.refuse_all_but(&["--set", "--onnx", "--yes"], model, "a config")?;
             let config = choice.pretrained.read(model)?;
             pretrained::provide(&config, choice.pretrained.yes, false, choice.progress)?;
             return Self::of_model(&config.model, model, choice);
         }
-        Self::of_run(&Run::open(model)?, choice)
+        let run = Run::open(model)?;
+        choice.refuse_all_but(&["--which"], model, "a run")?;
+        Self::of_run(&run, choice)
     }
 
     fn of_run(run: &Run, choice: &Choice) -> Result<Self> {
