@@ -49,7 +49,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     let gallery = Path::new(env!("CARGO_MANIFEST_DIR")).join("../www/galleries/groceries");
     let bundles = Bundles::open(&[PathBuf::from(gallery)]).expect("it is a bundle");
     let page = Page::Folder(folder.path().join("page"));
-    let site = Arc::new(Site::new(page, bundles, Hosts::default()).expect("it has a page"));
+    let site = Arc::new(Site::new(page, None, bundles, Hosts::default()).expect("it has a page"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(1)

@@ -180,3 +180,77 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     at.refuses(&["g", "--compact"], "of version 9");
     let _: Value = at.json("g/gallery.json");
 }
+
+#[test]
+fn a_gallery_is_evaluated_written_and_exported_as_the_files_of_its_embeddings_are() {
+    let at = workplace();
+    at.index(&["run", "photos", "--out", "g", "--levels", "order,family,species"]).expect_code(0);
+    let of_gallery = at.akin(&["eval", "g", "--json"]).expect_code(0).stdout;
+    for file in ["all.parquet", "all.jsonl", "all.npy"] {
+        at.akin(&["embed", "g", "--out", file]).expect_code(0).expect_stderr("24 pictures");
+        let mut command =
+            vec!["eval", "--queries", file, "--levels", "order,family,species", "--qualify", "--json"];
+        command.extend(file.ends_with("npy").then_some(["--query-labels", "all.csv"]).iter().flatten());
+        assert_eq!(at.akin(&command).expect_code(0).stdout, of_gallery, "{file}");
+    }
+    let header = String::from_utf8(at.bytes("all.csv")).unwrap();
+    assert!(header.starts_with("path,source,size,modified,sha256,order,family,species\n"), "{header}");
+    at.akin(&["eval", "g", "--levels", "species", "--per-query", "q.csv"]).expect_code(0);
+    assert!(String::from_utf8(at.bytes("q.csv")).unwrap().lines().nth(1).unwrap().contains(".png"));
+
+    // Each picture finds itself, but where the path says which item it is.
+    let twice = ["eval", "g", "--queries", "g", "--json"];
+    at.akin(&twice).expect_code(0).expect_stderr("would find itself first");
+    let alone = at.akin(&[&twice[..], &["--path-column", "path"]].concat()).expect_code(0);
+    assert_eq!(alone.stdout, of_gallery);
+
+    // The encoder of the gallery embeds as that of the run.
+    at.akin(&["embed", "g", "photos", "--out", "g.npy"]).expect_code(0);
+    assert!(at.bytes("g.npy") == at.bytes("all.npy"));
+
+    at.akin(&["export", "g", "--out", "bundle", "--no-maps"]).expect_code(0);
+    at.akin(&["verify", "bundle"]).expect_code(0).expect_stdout("24 items").expect_stdout("cosine 0.9999");
+    let picture = at.path("photos").join(at.paths().first().unwrap());
+    let search = |place: &str| -> Vec<u64> {
+        let answer = at.akin(&["search", place, picture.to_str().unwrap(), "--json"]).expect_code(0);
+        let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+        found["items"].as_array().unwrap().iter().map(|item| item["item"].as_u64().unwrap()).collect()
+    };
+    // The encoder of the bundle has half precision.
+    assert_eq!(search("bundle")[0], search("g")[0]);
+
+    // Pictures without a label are left out, and said.
+    fs::copy(&picture, at.path("photos/new.png")).unwrap();
+    at.index(&["g", "--add", "photos/new.png"]).expect_code(0);
+    let left_out =
+        at.akin(&["eval", "g", "--json"]).expect_code(0).expect_stderr("1 picture of g without a label is");
+    assert_eq!(left_out.stdout, of_gallery);
+    at.akin(&["export", "g", "--out", "bundle", "--no-maps", "--overwrite"]).expect_code(0);
+    at.akin(&["verify", "bundle"]).expect_code(0).expect_stdout("24 items");
+
+    let refuses = |arguments: &[&str], why: &str| {
+        at.akin(arguments).expect_code(1).expect_stderr(why).expect_stderr("hint: ");
+    };
+    refuses(&["eval", "g", "--untrained"], "`--untrained` is for a run, but g is a gallery");
+    refuses(&["eval", "g", "--device", "cpu"], "`--device` is for a run");
+    refuses(
+        &["eval", "run", "--queries", "all.npy", "--levels", "order"],
+        "`--queries` is for galleries and files",
+    );
+    refuses(&["eval", "--queries", "all.npy"], "`--levels` is missing");
+    refuses(&["eval", "g", "--levels", "genus"], "has no column `genus`");
+    refuses(
+        &["eval", "--queries", "g", "--query-labels", "all.csv"],
+        "has labels, and all.csv is given, too",
+    );
+    refuses(&["export", "g", "--to", "onnx", "--out", "new"], "g is a gallery");
+    refuses(&["export", "g", "run", "--out", "new"], "g");
+    refuses(&["export", "g", "--out", "new", "--which", "best"], "are for runs");
+    refuses(&["embed", "g", "--out", "new.npy", "--onnx", "x.onnx"], "");
+    fs::remove_file(&picture).unwrap();
+    refuses(&["export", "g", "--out", "new"], "1 picture is gone");
+    at.write("none.csv", "path,kind\nphotos/new.png,\n");
+    at.index(&["g", "--relabel", "none.csv", "--levels", "kind"]).expect_code(0);
+    refuses(&["eval", "g"], "no picture of the gallery g has a label");
+    refuses(&["export", "g", "--out", "new"], "no picture of the gallery g has a label");
+}

@@ -1,12 +1,12 @@
-//! Writes embeddings, float32, with the paths of their pictures, in a format that the file's ending names.
+//! Writes embeddings, float32, with columns such as the paths of their pictures, in a format that the file's ending names.
 //!
-//! | ending | embeddings | paths |
+//! | ending | embeddings | columns |
 //! |---|---|---|
 //! | `.npy` | the array | in a CSV file beside it |
 //! | `.npz`, `.safetensors` | an array or tensor `embeddings` | in a CSV file beside it |
-//! | `.parquet` | a column `embedding` of lists | the column `path` |
-//! | `.csv`, `.tsv` | columns `e0`, `e1`, … | the column `path` |
-//! | `.jsonl` | the field `embedding` | the field `path` |
+//! | `.parquet` | a column `embedding` of lists | columns |
+//! | `.csv`, `.tsv` | columns `e0`, `e1`, … | columns |
+//! | `.jsonl` | the field `embedding` | fields |
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use serde_json::json;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use crate::column::Column;
 use crate::source::STANDARD_INPUT;
 use crate::{npy, parquet_output};
 
@@ -83,7 +84,7 @@ impl EmbeddingOutput {
         self.format == Format::Printed
     }
 
-    /// Writes the embeddings, one for each path. A file is written completely or not at all; that of the paths is next.
+    /// Writes the embeddings with columns. A file is written completely or not at all; that of the columns is next.
     ///
     /// # Errors
     ///
@@ -91,29 +92,32 @@ impl EmbeddingOutput {
     ///
     /// # Panics
     ///
-    /// As many paths as embeddings are needed.
-    pub fn write(&self, embeddings: &Embeddings, paths: &[String]) -> Result<()> {
-        assert_eq!(embeddings.len(), paths.len(), "a path for each embedding");
+    /// Each column needs as many cells as there are embeddings.
+    pub fn write(&self, embeddings: &Embeddings, columns: &[Column]) -> Result<()> {
+        let is_whole = |column: &Column| column.len() == embeddings.len();
+        assert!(columns.iter().all(is_whole), "a cell for each embedding");
         match self.format {
             Format::Npy => npy::write(&self.path, embeddings.values(), embeddings.dimension())?,
             Format::Npz => write_atomic(&self.path, |file| write_npz(file, embeddings))?,
             Format::Safetensors => write_atomic(&self.path, |file| write_safetensors(file, embeddings))?,
             Format::Parquet => {
-                write_atomic(&self.path, |file| parquet_output::write(file, embeddings, paths))?;
+                write_atomic(&self.path, |file| parquet_output::write(file, columns, Some(embeddings)))?;
             }
             Format::Separated(separator) => {
-                write_atomic(&self.path, |file| write_table(file, separator, embeddings, paths))?;
+                write_atomic(&self.path, |file| write_table(file, separator, embeddings, columns))?;
             }
             Format::JsonLines => write_atomic(&self.path, |file| {
-                lines(embeddings, paths).try_for_each(|line| writeln!(file, "{line}"))
+                lines(embeddings, columns).try_for_each(|line| writeln!(file, "{line}"))
             })?,
-            Format::Printed => lines(embeddings, paths).try_for_each(|line| terminal::print(&line))?,
+            Format::Printed => lines(embeddings, columns).try_for_each(|line| terminal::print(&line))?,
         }
         let Some(beside) = self.beside() else { return Ok(()) };
         write_atomic(&beside, |out| {
             let mut table = csv::Writer::from_writer(out);
-            table.write_record(["path"])?;
-            paths.iter().try_for_each(|path| table.write_record([path]))?;
+            table.write_record(columns.iter().map(|column| &column.name))?;
+            for row in 0..embeddings.len() {
+                table.write_record(columns.iter().map(|column| column.text(row)))?;
+            }
             table.flush()
         })
     }
@@ -148,23 +152,25 @@ fn write_table(
     file: &mut dyn Write,
     separator: u8,
     embeddings: &Embeddings,
-    paths: &[String],
+    columns: &[Column],
 ) -> io::Result<()> {
     let mut table = csv::WriterBuilder::new().delimiter(separator).from_writer(file);
-    let columns = (0..embeddings.dimension()).map(|column| format!("e{column}"));
-    table.write_record(["path".to_owned()].into_iter().chain(columns))?;
-    for (row, path) in paths.iter().enumerate() {
+    let numbered = (0..embeddings.dimension()).map(|number| format!("e{number}"));
+    table.write_record(columns.iter().map(|column| column.name.clone()).chain(numbered))?;
+    for row in 0..embeddings.len() {
         let numbers = embeddings.row(row).iter().map(f32::to_string);
-        table.write_record([path.clone()].into_iter().chain(numbers))?;
+        table.write_record(columns.iter().map(|column| column.text(row)).chain(numbers))?;
     }
     table.flush()
 }
 
-fn lines(embeddings: &Embeddings, paths: &[String]) -> impl Iterator<Item = String> {
-    paths.iter().enumerate().map(|(row, path)| {
+fn lines(embeddings: &Embeddings, columns: &[Column]) -> impl Iterator<Item = String> {
+    (0..embeddings.len()).map(move |row| {
+        let fields: String =
+            columns.iter().map(|column| format!("{}:{},", json!(column.name), column.json(row))).collect();
         // As text, float32 numbers are shorter than as float64, and the same.
         let numbers: Vec<String> = embeddings.row(row).iter().map(f32::to_string).collect();
-        format!("{{\"path\":{},\"embedding\":[{}]}}", json!(path), numbers.join(","))
+        format!("{{{fields}\"embedding\":[{}]}}", numbers.join(","))
     })
 }
 
@@ -173,19 +179,26 @@ mod tests {
     use akin_core::embeddings::Rows;
 
     use super::*;
+    use crate::column::Cells;
     use crate::embedding_file::{Choice, EmbeddingFile};
     use crate::table::Table;
 
     #[test]
-    fn every_format_is_read_back_with_the_paths() {
+    fn every_format_is_read_back_with_its_columns() {
         let folder = tempfile::tempdir().unwrap();
         let values = vec![0.1, -1e-20, f32::MAX, 1.0, 0.0, f32::MIN_POSITIVE];
         let embeddings = Embeddings::new(3, values.clone()).unwrap();
         let paths = ["a, \"b\".jpg".to_owned(), "c/ü.png".to_owned()];
+        let kinds = Cells::Texts(vec![None, Some("Pear".into())]);
+        let columns = [
+            Column::texts("path", paths.clone()),
+            Column { name: "size".into(), cells: Cells::Numbers(vec![7, -3]) },
+            Column { name: "kind".into(), cells: kinds },
+        ];
         for ending in ["npy", "npz", "safetensors", "parquet", "csv", "tsv", "jsonl"] {
             let path = folder.path().join("e").with_extension(ending);
             let output = EmbeddingOutput::new("--out", &path).unwrap();
-            output.write(&embeddings, &paths).unwrap();
+            output.write(&embeddings, &columns).unwrap();
             let file = EmbeddingFile::open(&path, &Choice::default()).unwrap();
             let mut read = vec![0.0; 6];
             file.read(0, &mut read).unwrap();
@@ -193,11 +206,11 @@ mod tests {
             let table = output.beside().map_or_else(|| file.table(), |beside| Table::open(&beside)).unwrap();
             let mut found = Vec::new();
             let add = |_: u64, cells: &[&str]| {
-                found.push(cells[0].to_owned());
+                found.push(cells.join("|"));
                 Ok(())
             };
-            table.read(&[("path", "…")], add).unwrap();
-            assert_eq!(found, paths, "{ending}");
+            table.read(&[("path", "…"), ("size", "…"), ("kind", "…")], add).unwrap();
+            assert_eq!(found, ["a, \"b\".jpg|7|", "c/ü.png|-3|Pear"], "{ending}");
         }
         let refusal = EmbeddingOutput::new("--out", Path::new("e.feather")).unwrap_err();
         assert!(refusal.to_string().contains("e.feather"));

@@ -4,6 +4,7 @@
 //! What is read here may come from anywhere, so nothing in a file is executed, a length is checked before memory is
 //! taken for it, and every flaw is an error that names its place.
 
+pub mod column;
 pub mod csv_file;
 pub mod embedding_file;
 pub mod embedding_output;

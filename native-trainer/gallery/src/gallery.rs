@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
+use akin_formats::column::Column;
 use anyhow::Result;
 
 use crate::manifest::{Manifest, Segment};
-use crate::rows::Row;
+use crate::rows::{Row, columns};
 use crate::segment::{open_vectors, read_rows};
 use crate::vectors::{Part, Vectors};
 
@@ -82,15 +83,40 @@ impl Gallery {
         &self.vectors
     }
 
+    /// Only the pictures that have a label.
+    pub fn labelled(self) -> Self {
+        let (mut rows, mut parts) = (Vec::new(), Vec::new());
+        for part in self.vectors.parts {
+            let own = &self.rows[part.first..part.first + part.len()];
+            let place = |row: usize| part.kept.as_ref().map_or(row as u32, |kept| kept[row]);
+            let kept: Vec<u32> =
+                (0..own.len()).filter(|&row| !own[row].labels.is_empty()).map(place).collect();
+            parts.push(Part { first: rows.len(), kept: Some(kept), matrix: part.matrix });
+            rows.extend(own.iter().filter(|row| !row.labels.is_empty()).cloned());
+        }
+        let vectors = Vectors { parts, ..self.vectors };
+        Self { rows, vectors, ..self }
+    }
+
+    /// Its pictures as the columns of a table: path, source, size, modified, sha256 and one for each level.
+    pub fn columns(&self) -> Vec<Column> {
+        columns(&self.rows, &self.manifest.settings.levels)
+    }
+
+    /// The names of the levels at which a picture has a label, coarse → fine.
+    pub fn levels(&self) -> &[String] {
+        let depth = self.rows.iter().map(|row| row.labels.len()).max().unwrap_or_default();
+        let levels = &self.manifest.settings.levels;
+        &levels[..depth.min(levels.len())]
+    }
+
     /// What is known of its pictures. A class is its path down the tree.
     ///
     /// # Errors
     ///
     /// Names of levels that are empty or the same.
     pub fn known(&self) -> Result<Known> {
-        let depth = self.rows.iter().map(|row| row.labels.len()).max().unwrap_or_default();
-        let mut levels = self.manifest.settings.levels.clone();
-        levels.truncate(depth);
+        let mut levels = self.levels().to_vec();
         let mut names: Vec<Vec<String>> = Vec::new();
         let mut rows = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
@@ -100,7 +126,7 @@ impl Gallery {
             }
             rows.push(Some(names.len()));
             let mut labels = row.labels.clone();
-            labels.resize(depth, String::new());
+            labels.resize(levels.len(), String::new());
             names.push(labels);
         }
         if names.is_empty() {

@@ -4,8 +4,9 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use akin_base::problem::problem;
+use akin_formats::column::{Cells, Column};
 use akin_formats::parquet_file::{Cell, ParquetFile};
-use akin_formats::parquet_output::{Cells, Column, write_table};
+use akin_formats::parquet_output;
 use anyhow::Result;
 
 /// The columns before those of the levels.
@@ -46,8 +47,8 @@ pub(crate) fn check_levels(levels: &[String]) -> Result<()> {
     }
 }
 
-/// The bytes of the file.
-pub(crate) fn to_bytes(rows: &[Row], levels: &[String]) -> Result<Vec<u8>> {
+/// The rows as the columns of a table.
+pub(crate) fn columns(rows: &[Row], levels: &[String]) -> Vec<Column> {
     let text =
         |cell: fn(&Row) -> &str| Cells::Texts(rows.iter().map(|row| Some(cell(row).to_owned())).collect());
     let number = |cell: fn(&Row) -> i64| Cells::Numbers(rows.iter().map(cell).collect());
@@ -63,9 +64,13 @@ pub(crate) fn to_bytes(rows: &[Row], levels: &[String]) -> Result<Vec<u8>> {
         let labels = rows.iter().map(|row| row.labels.get(level).cloned());
         Column { name: name.clone(), cells: Cells::Texts(labels.collect()) }
     });
-    let columns: Vec<Column> = known.chain(labels).collect();
+    known.chain(labels).collect()
+}
+
+/// The bytes of the file.
+pub(crate) fn to_bytes(rows: &[Row], levels: &[String]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    write_table(&mut bytes, &columns)?;
+    parquet_output::write(&mut bytes, &columns(rows, levels), None)?;
     Ok(bytes)
 }
 

@@ -138,7 +138,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.kept.as_ref().map_or(self.matrix.rows(), Vec::len)
     }
 }

@@ -1,4 +1,4 @@
-//! `akin eval`: evaluates a run, the backbone of a config, or embeddings from files.
+//! `akin eval`: evaluates a run, the backbone of a config, a gallery, or embeddings from files.
 
 mod arguments;
 mod benchmarks;
@@ -22,6 +22,7 @@ use akin_base::problem::problem;
 use akin_base::{directory, terminal};
 use akin_figures::rank_curves;
 use akin_formats::source::STANDARD_INPUT;
+use akin_gallery::{Gallery, MANIFEST};
 
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
@@ -41,10 +42,16 @@ use crate::pictures::loader::Pictures;
 use crate::runs::run::{Run, Which};
 
 /// Evaluates, and prints the report.
-pub fn run(args: EvalArgs) -> Result<()> {
+pub fn run(mut args: EvalArgs) -> Result<()> {
+    read_galleries(&mut args)?;
     let pretrained = match &args.run {
         Some(config) if is_config(config) => {
-            refuse_options_of_runs(config, &args)?;
+            refuse(
+                &options_of_runs(&args),
+                "a run",
+                &format!("{} is a config", config.display()),
+                "a config is evaluated with its published weights, and `--set` changes it",
+            )?;
             Some(args.pretrained.read(config)?)
         }
         run => {
@@ -94,6 +101,47 @@ pub fn run(args: EvalArgs) -> Result<()> {
         Some(against) => text_of_two(evaluated, against, &args)?,
     };
     terminal::print(&text)?;
+    Ok(())
+}
+
+/// Makes of a gallery what files are given as. It has its levels, and was made for a similarity.
+fn read_galleries(args: &mut EvalArgs) -> Result<()> {
+    let is_gallery = |folder: &PathBuf| folder.join(MANIFEST).is_file();
+    if let Some(folder) = args.run.take_if(|folder| is_gallery(folder)) {
+        let mut given = options_of_runs(args).to_vec();
+        given.extend([("--device", args.device.is_some()), ("--against", args.against.is_some())]);
+        let what = format!("{} is a gallery", folder.display());
+        refuse(&given, "a run", &what, "a gallery keeps its embeddings, and nothing is computed again")?;
+        args.pretrained.refuse(Some(&folder))?;
+        let ranked = if args.queries.is_empty() { &mut args.queries } else { &mut args.gallery };
+        ranked.push(folder);
+    }
+    if let Some(run) = &args.run {
+        let given = [
+            ("--queries", !args.queries.is_empty()),
+            ("--levels", !args.levels.is_empty()),
+            ("--group-column", args.group_column.is_some()),
+        ];
+        let what = format!("{} is neither", run.display());
+        refuse(&given, "galleries and files", &what, "a run is evaluated on the splits of its data")?;
+    }
+    if let Some(folder) = args.gallery.iter().chain(&args.queries).find(|folder| is_gallery(folder)) {
+        let gallery = Gallery::open(folder)?;
+        if args.levels.is_empty() {
+            args.levels = gallery.levels().to_vec();
+        }
+        // A class of a gallery is its path down the tree.
+        args.qualify = true;
+        args.metrics.similarity = args.metrics.similarity.or(Some(gallery.manifest().settings.similarity));
+        if args.gallery.is_empty() && args.group_column.is_none() {
+            args.path_column = Some("path".into());
+        }
+    } else if !args.queries.is_empty() && args.levels.is_empty() {
+        return Err(problem(
+            "`--levels` is missing",
+            "name the columns of the labels, coarse to fine, such as `--levels order,family,species`",
+        ));
+    }
     Ok(())
 }
 
@@ -281,20 +329,23 @@ fn evaluate_run(
     Ok(Evaluated { other: args.data.is_some().then_some(run.config.data), ..evaluated })
 }
 
-/// Refuses options that only a run has a meaning for.
-fn refuse_options_of_runs(config: &Path, args: &EvalArgs) -> Result<()> {
-    let given = [
+/// Options that only a run has a meaning for, and whether they are given.
+fn options_of_runs(args: &EvalArgs) -> [(&'static str, bool); 4] {
+    [
         ("--untrained", args.untrained),
         ("--which", args.which != Which::default()),
         ("--data", args.data.is_some()),
         ("--dyml", args.dyml),
-    ];
-    match given.iter().find(|(_, given)| *given) {
+    ]
+}
+
+/// Refuses options that are given, but are for something else than `what` is.
+fn refuse(options: &[(&str, bool)], takes: &str, what: &str, hint: &str) -> Result<()> {
+    match options.iter().find(|(_, given)| *given) {
         None => Ok(()),
-        Some((option, _)) => Err(problem(
-            format!("`{option}` is for a run, but {} is a config", config.display()),
-            "remove it; a config is evaluated with its published weights, and `--set` changes it",
-        )),
+        Some((option, _)) => {
+            Err(problem(format!("`{option}` is for {takes}, but {what}"), format!("remove it; {hint}")))
+        }
     }
 }
 

@@ -1,7 +1,8 @@
-//! `akin export`: writes runs into a bundle for the page.
+//! `akin export`: writes runs, or a gallery, into a bundle for the page.
 
 mod embeddings;
 mod encoder;
+mod gallery;
 mod onnx;
 mod parity;
 mod thumbnails;
@@ -26,13 +27,15 @@ use anyhow::Result;
 use clap::Args;
 
 use self::embeddings::EmbeddingArgs;
-use self::encoder::{Added, add_encoder};
+use self::encoder::{Added, Exported, add_encoder};
+use self::gallery::GalleryExport;
 use self::parity::parity_pictures;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
 use crate::commands::arguments::ComputeArgs;
 use crate::config::{Config, DataConfig};
 use crate::data::Dataset;
+use crate::evaluation::embedding::embed;
 use crate::evaluation::model_card::{model_card_file, text};
 use crate::evaluation::projection::Method;
 use crate::exchange::{self, Exchange, Format};
@@ -40,14 +43,14 @@ use crate::pictures::loader::Pictures;
 use crate::runs::code_lengths::{distinct_names, families};
 use crate::runs::run::{Run, Which, refuse_twins};
 
-/// Write runs into a bundle for the browser.
+/// Write runs, or a gallery, into a bundle for the browser.
 ///
 /// A bundle is a folder of static files: encoders, gallery embeddings, taxonomy, thumbnails and results.
-/// It can hold several runs over the same data, which the page compares.
+/// It can hold several runs over the same data, which the page compares. Of a gallery it holds the pictures that have labels.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Run directories, all over the same data.
-    #[arg(value_name = "RUN", required_unless_present = "embeddings")]
+    /// Run directories, all over the same data. Or one gallery that `akin index` wrote.
+    #[arg(value_name = "RUN|GALLERY", required_unless_present = "embeddings")]
     pub runs: Vec<PathBuf>,
     /// The folder to write.
     #[arg(long, value_name = "BUNDLE")]
@@ -202,7 +205,19 @@ impl<'a> Export<'a> {
 
 /// Writes a bundle and prints its path.
 pub fn run(args: ExportArgs) -> Result<()> {
-    let mut runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
+    let gallery = match &args.runs[..] {
+        [folder] if folder.join(akin_gallery::MANIFEST).is_file() => Some(folder),
+        _ => None,
+    };
+    if let (Some(folder), Some(_)) = (gallery, args.to) {
+        return Err(problem(
+            format!("`--to` writes the encoder of a run, and {} is a gallery", folder.display()),
+            "export the run that the gallery was made with",
+        ));
+    }
+    let gallery = gallery.map(|folder| GalleryExport::open(folder, &args)).transpose()?;
+    let runs = if gallery.is_some() { &[] } else { &args.runs[..] };
+    let mut runs = runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     for run in &mut runs {
         run.config.run.device = args.compute.device.unwrap_or(run.config.run.device);
     }
@@ -228,10 +243,11 @@ pub fn run(args: ExportArgs) -> Result<()> {
             progress: args.compute.progress,
         });
     }
-    let title = match (args.title, runs.first()) {
-        (Some(title), _) => title,
-        (None, Some(run)) => title_of(&run.config.data),
-        (None, None) => title_of(&args.embeddings.data()?),
+    let title = match (args.title, runs.first(), &gallery) {
+        (Some(title), ..) => title,
+        (None, Some(run), _) => title_of(&run.config.data),
+        (None, None, Some(gallery)) => gallery.title(),
+        (None, None, None) => title_of(&args.embeddings.data()?),
     };
     let settings = Export {
         runs: &runs,
@@ -262,10 +278,10 @@ pub fn run(args: ExportArgs) -> Result<()> {
         }
         None => None,
     };
-    if args.embeddings.embeddings.is_empty() {
-        export(&settings)?;
-    } else {
-        args.embeddings.export(&settings)?;
+    match gallery {
+        Some(gallery) => gallery.export(&settings)?,
+        None if args.embeddings.embeddings.is_empty() => export(&settings)?,
+        None => args.embeddings.export(&settings)?,
     }
     terminal::print(&args.out.display().to_string())?;
     if let (Some(site), Some(page)) = (&args.site, page) {
@@ -338,8 +354,12 @@ pub fn export(export: &Export) -> Result<()> {
     let (mut gallery, mut queries) = (Vec::new(), Vec::new());
     for ((run, name), family) in runs.iter().zip(distinct_names(runs)).zip(families) {
         let mut entry;
+        let number = encoders.len();
+        let exported = Exported::of_run(run, export, name, number, &dataset, &pictures)?;
+        let (encoder, device) = (exported.encoder.clone(), exported.device.clone());
+        let embed = |items: &[usize]| embed(&encoder, &pictures, items, &device, export.progress);
         Added { entry, gallery, queries } =
-            add_encoder(&mut bundle, export, run, name, encoders.len(), &dataset, &pictures)?;
+            add_encoder(&mut bundle, export, exported, number, &dataset, &pictures, embed)?;
         entry.family = family;
         encoders.push(entry);
     }

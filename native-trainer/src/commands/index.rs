@@ -1,7 +1,7 @@
 //! `akin index`: makes a gallery of pictures, and changes it.
 
 pub mod encoder;
-mod pictures;
+pub mod pictures;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -30,6 +30,7 @@ use self::encoder::{Choice, GalleryEncoder, of_gallery};
 use self::pictures::{Listed, absolute};
 use crate::commands::arguments::ComputeArgs;
 use crate::commands::pretrained::PretrainedArgs;
+use crate::config::device;
 use crate::pictures::forward::forward_pictures;
 
 /// Make a gallery of your own pictures, which `akin search` asks, and change it.
@@ -210,8 +211,9 @@ fn change(args: &IndexArgs) -> Result<()> {
     let mut writer = Writer::open(folder)?;
     let work = |writer: &Writer| -> Result<Work> {
         let note = &writer.manifest().settings.encoder;
-        let (encoder, device) = of_gallery(folder, note, args.compute.device.unwrap_or_default())?;
-        Ok(Work { encoder: encoder.valid(), device, progress })
+        let device = device::open(args.compute.device.unwrap_or_default())?;
+        let encoder = of_gallery(folder, note, &device)?.valid();
+        Ok(Work { encoder, device, progress })
     };
     let mut course = Course::Complete;
     if !args.add.is_empty() {

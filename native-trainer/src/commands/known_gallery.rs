@@ -135,10 +135,12 @@ impl KnownGallery {
         let akin_gallery::Known { taxonomy, labels, rows } = gallery.known()?;
         let settings = &gallery.manifest().settings;
         let certainty = gallery.manifest().certainty.clone();
+        let load = |device| -> Result<(Encoder, Device)> {
+            let device = device::open(device)?;
+            Ok((of_gallery(gallery.folder(), &settings.encoder, &device)?, device))
+        };
         Ok(Self {
-            encoder: device
-                .map(|device| of_gallery(gallery.folder(), &settings.encoder, device))
-                .transpose()?,
+            encoder: device.map(load).transpose()?,
             name: settings.encoder.name.clone(),
             similarity: settings.similarity,
             paths: gallery.rows().iter().map(akin_gallery::Row::file).collect(),

@@ -53,7 +53,7 @@ pub struct Region {
 }
 
 /// A file with many images.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Container {
     /// The file that the user knows. Its images may have been unpacked from there.
     path: PathBuf,
@@ -92,6 +92,11 @@ impl Storage {
     pub fn new(parts: Vec<Part>, containers: Vec<Container>) -> Self {
         let all_whole = parts.iter().all(|part| *part == Part::Whole);
         Self { parts: if all_whole { Vec::new() } else { parts }, containers }
+    }
+
+    /// The storage of these items, in this order.
+    pub fn select(&self, items: &[usize]) -> Self {
+        Self::new(items.iter().map(|&item| self.part(item)).collect(), self.containers.clone())
     }
 
     /// The SHA-256 of the images in each container whose images were unpacked.

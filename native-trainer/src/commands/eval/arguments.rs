@@ -62,13 +62,14 @@ impl KinshipArgs {
     }
 }
 
-/// Evaluate a run, a pretrained backbone, or embeddings from files.
+/// Evaluate a run, a gallery, a pretrained backbone, or embeddings from files.
 ///
 /// Prints the metrics at each level and over all levels, in percent; `akin list metrics` lists them. Without a gallery
 /// the queries rank each other, and no query ranks itself. A query without a positive at a level is left out of the
 /// mean at that level.
 #[derive(Debug, Args)]
 #[command(override_usage = "akin eval [OPTIONS] <RUN|CONFIG>\n       \
+    akin eval [OPTIONS] <GALLERY> [--queries <GALLERY|FILE>]\n       \
     akin eval [OPTIONS] --queries <FILE> [--query-labels <FILE>] --levels <COARSE,…,FINE>\n       \
     akin eval [OPTIONS] --merge <PART.json>...")]
 pub struct EvalArgs {
@@ -78,7 +79,9 @@ pub struct EvalArgs {
     /// Or a config, or the name of a recipe such as `hier/pretrained/cub-deit`: then the backbone of the config is evaluated
     /// with its published weights, without a head and without training. Only `[data]`, `[split]`, `[model]` and `[eval]`
     /// are needed.
-    #[arg(value_name = "RUN|CONFIG", required_unless_present_any = ["queries", "merge"], conflicts_with = "queries")]
+    ///
+    /// Or a gallery that `akin index` wrote: each picture with a label asks all others, or those of `--queries` ask.
+    #[arg(value_name = "RUN|CONFIG|GALLERY", required_unless_present_any = ["queries", "merge"])]
     pub run: Option<PathBuf>,
     /// Evaluate the run's encoder as it was before training: with the weights in the config, or random ones. It has
     /// no head if embeddings are compared by cosine.
@@ -95,19 +98,25 @@ pub struct EvalArgs {
     #[arg(long, value_name = "CONFIG", conflicts_with = "queries")]
     pub data: Option<PathBuf>,
     /// Embeddings of the queries: a matrix in `.npy`, `.npz` or `.safetensors`, a column of lists in Parquet or JSON lines,
-    /// a table of numbers in CSV or TSV, or `-` for any of these from standard input.
+    /// a table of numbers in CSV or TSV, or `-` for any of these from standard input. Or a gallery, which has its labels.
     ///
     /// Numbers are float64, float32, float16, bfloat16, int8 or bool. int8 numbers stand for number · scale + offset, from the
     /// arrays `scale` and `offset` beside them, if there are any. With `--similarity hamming` bytes without a sign are eight
     /// bits each, as `numpy.packbits` writes them.
-    #[arg(long, value_name = "FILE", requires = "levels", help_heading = "Embeddings from files")]
+    #[arg(long, value_name = "FILE", help_heading = "Embeddings from files")]
     pub queries: Vec<PathBuf>,
     /// Labels of the queries: a CSV, TSV or Parquet file, or JSON lines, with one column per level and one row per
     /// embedding, in the same order. Without it, they are in columns beside the embeddings.
     #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Embeddings from files")]
     pub query_labels: Vec<PathBuf>,
     /// Embeddings of the gallery, if it is not the queries.
-    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Embeddings from files")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "queries",
+        conflicts_with = "run",
+        help_heading = "Embeddings from files"
+    )]
     pub gallery: Vec<PathBuf>,
     /// Labels of the gallery, as for the queries.
     #[arg(long, value_name = "FILE", requires = "gallery", help_heading = "Embeddings from files")]
@@ -135,19 +144,12 @@ pub struct EvalArgs {
     #[arg(
         long,
         value_name = "COLUMN",
-        requires = "queries",
         conflicts_with_all = ["path_column", "junk_column", "shard", "dyml", "decomposability_gap", "hyperbolicity"],
         help_heading = "Embeddings from files"
     )]
     pub group_column: Option<String>,
-    /// The columns of the levels, coarse to fine.
-    #[arg(
-        long,
-        value_name = "COARSE,…,FINE",
-        value_delimiter = ',',
-        requires = "queries",
-        help_heading = "Embeddings from files"
-    )]
+    /// The columns of the levels, coarse to fine [default: those of a gallery].
+    #[arg(long, value_name = "COARSE,…,FINE", value_delimiter = ',', help_heading = "Embeddings from files")]
     pub levels: Vec<String>,
     /// Identify a class by its full label path: the same name under two parents is then two classes.
     #[arg(long, requires = "queries", help_heading = "Embeddings from files")]

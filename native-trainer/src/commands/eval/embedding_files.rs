@@ -1,4 +1,4 @@
-//! Embeddings from files, with their labels in columns of the same files or of others.
+//! Embeddings from files, with their labels in columns of the same files or of others, or from galleries, which have both.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use akin_base::problem::problem;
 use akin_base::progress::{Bar, Progress};
 use akin_base::quantities::{count, counted};
-use akin_base::terminal;
+use akin_base::{shell, terminal};
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::evaluate::{
     Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report, Sets, Step,
@@ -19,6 +19,7 @@ use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use akin_formats::embedding_file::{Choice, EmbeddingFile};
 use akin_formats::source::STANDARD_INPUT;
 use akin_formats::table::Table;
+use akin_gallery::{Gallery, MANIFEST, check_encoder};
 use anyhow::Result;
 use rayon::prelude::*;
 
@@ -40,9 +41,110 @@ pub struct EmbeddingFiles {
     kinship: Option<KinshipSource>,
 }
 
+/// Where embeddings stay while they are evaluated.
+enum Stored {
+    File(EmbeddingFile),
+    /// The pictures of a gallery that have labels.
+    Gallery(Box<Gallery>),
+}
+
+impl Stored {
+    fn open(path: &Path, choice: &Choice) -> Result<Self> {
+        if !path.join(MANIFEST).is_file() {
+            return Ok(Self::File(EmbeddingFile::open(path, choice)?));
+        }
+        let gallery = Gallery::open(path)?;
+        let pictures = gallery.rows().len();
+        let gallery = gallery.labelled();
+        let labelled = gallery.rows().len();
+        if labelled == 0 {
+            return Err(problem(
+                format!("no picture of the gallery {} has a label", path.display()),
+                format!(
+                    "give it labels with `akin index {} --relabel TABLE --levels COARSE,…,FINE`",
+                    shell::path(path)
+                ),
+            ));
+        }
+        if labelled < pictures {
+            terminal::warn(format_args!(
+                "{} of {} without a label {} left out",
+                counted(pictures - labelled, "picture", "pictures"),
+                path.display(),
+                if pictures - labelled == 1 { "is" } else { "are" },
+            ));
+        }
+        Ok(Self::Gallery(Box::new(gallery)))
+    }
+
+    fn rows(&self) -> &dyn Rows {
+        match self {
+            Self::File(file) => file,
+            Self::Gallery(gallery) => gallery.vectors(),
+        }
+    }
+
+    fn name(&self) -> PathBuf {
+        match self {
+            Self::File(file) => file.name(),
+            Self::Gallery(gallery) => gallery.folder().to_owned(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::File(file) => file.bytes(),
+            Self::Gallery(_) => 0,
+        }
+    }
+
+    /// Identifies what is in the file. The manifest of a gallery has the SHA-256 of its files.
+    fn digest(&self, advance: impl Fn(u64)) -> Result<Vec<u8>> {
+        match self {
+            Self::File(file) => Ok(file.digest(advance)?.to_vec()),
+            Self::Gallery(gallery) => Ok(serde_json::to_vec(gallery.manifest())?),
+        }
+    }
+
+    /// Checks that a file was the same each time that it was read. Those of a gallery are written once.
+    fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Self::File(file) => file.check_unchanged(),
+            Self::Gallery(_) => Ok(()),
+        }
+    }
+
+    /// Reads columns beside the embeddings.
+    fn read_columns(
+        &self,
+        wanted: &[(&str, &str)],
+        mut each: impl FnMut(u64, &[&str]) -> Result<()>,
+    ) -> Result<()> {
+        let gallery = match self {
+            Self::File(file) => return file.table()?.read(wanted, each),
+            Self::Gallery(gallery) => gallery,
+        };
+        let all = gallery.columns();
+        let find = |&(name, hint): &(&str, &str)| {
+            all.iter().find(|column| column.name == name).ok_or_else(|| {
+                let names: Vec<&str> = all.iter().map(|column| column.name.as_str()).collect();
+                problem(
+                    format!("the gallery {} has no column `{name}`", gallery.folder().display()),
+                    format!("{hint}; it has {}", names.join(", ")),
+                )
+            })
+        };
+        let columns = wanted.iter().map(find).collect::<Result<Vec<_>>>()?;
+        (0..gallery.rows().len()).try_for_each(|row| {
+            let cells: Vec<String> = columns.iter().map(|column| column.text(row)).collect();
+            each(row as u64, &cells.iter().map(String::as_str).collect::<Vec<_>>())
+        })
+    }
+}
+
 /// The embeddings of a file, which stay there, with their labels and, if there is a column of them, their paths.
 struct EmbeddingSet {
-    embeddings: EmbeddingFile,
+    embeddings: Stored,
     /// The different rows of labels, in the order in which they first occur.
     label_rows: Vec<Vec<String>>,
     /// The rows of the file in which they first occur, the header being row 1.
@@ -85,11 +187,12 @@ impl EmbeddingFiles {
         };
         let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
         let Some(gallery) = args.gallery.get(number) else {
-            warn_if_equal(&queries.embeddings)?;
+            warn_if_equal(queries.embeddings.rows())?;
             return Ok(Self { queries, gallery: None, query_rows: None, memory, cut: args.cut, kinship });
         };
         let gallery = read(gallery, args.gallery_labels.get(number), args.junk_column.as_deref())?;
-        warn_if_equal(&gallery.embeddings)?;
+        warn_if_equal(gallery.embeddings.rows())?;
+        check_encoders(&queries, &gallery)?;
         let query_rows = match args.path_column {
             Some(_) => Some(rows_in_gallery(&queries, &gallery)?),
             // A query is in its own group.
@@ -260,11 +363,11 @@ impl EmbeddingFiles {
         bars: &EvaluationBars,
     ) -> Result<T> {
         let gallery = self.gallery.as_ref().map(|gallery| -> Labelled<'_, dyn Rows> {
-            Labelled { embeddings: &gallery.embeddings, labels: gallery_labels }
+            Labelled { embeddings: gallery.embeddings.rows(), labels: gallery_labels }
         });
         Ok(work(&Evaluation {
             levels,
-            queries: Labelled { embeddings: &self.queries.embeddings, labels: query_labels },
+            queries: Labelled { embeddings: self.queries.embeddings.rows(), labels: query_labels },
             gallery,
             places: self.query_rows.as_deref(),
             config,
@@ -328,19 +431,21 @@ impl EmbeddingFiles {
         self.sets().map(|set| set.labels.len()).sum()
     }
 
-    /// SHA-256 of every file, in a fixed order.
+    /// What identifies the contents of every file, in a fixed order.
     ///
     /// # Errors
     ///
     /// A file cannot be read.
-    pub fn digests(&self, progress: Progress) -> Result<Vec<[u8; 32]>> {
+    pub fn digests(&self, progress: Progress) -> Result<Vec<Vec<u8>>> {
         const UNIT: u64 = 1 << 20;
         let bytes: u64 = self.sets().map(|set| set.embeddings.bytes()).sum();
         let bar = progress.bar("Hashing", bytes / UNIT);
         let mut digests = Vec::new();
         for set in self.sets() {
             digests.push(set.embeddings.digest(|bytes| bar.advance(bytes / UNIT))?);
-            digests.extend(set.table.as_ref().map(Table::digest).transpose()?);
+            if let Some(table) = &set.table {
+                digests.push(table.digest()?.to_vec());
+            }
         }
         Ok(digests)
     }
@@ -411,10 +516,20 @@ fn check_counts(args: &EvalArgs) -> Result<()> {
     }
 }
 
+/// Refuses embeddings of two galleries whose encoders differ.
+fn check_encoders(queries: &EmbeddingSet, gallery: &EmbeddingSet) -> Result<()> {
+    match (&queries.embeddings, &gallery.embeddings) {
+        (Stored::Gallery(queries), Stored::Gallery(gallery)) => {
+            check_encoder(gallery.manifest(), &queries.manifest().settings.encoder.digest)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Warns of queries that have the embedding and the labels of exactly one gallery item: they are probably that item, and
 /// each finds itself first. Codes that many items share say nothing.
 fn warn_of_twins(queries: &EmbeddingSet, gallery: &EmbeddingSet, progress: Progress) -> Result<()> {
-    if queries.embeddings.dimension() != gallery.embeddings.dimension() {
+    if queries.embeddings.rows().dimension() != gallery.embeddings.rows().dimension() {
         return Ok(());
     }
     // Hashes first, so that memory holds neither set.
@@ -453,11 +568,11 @@ fn hashes_of(
     bar: &Bar,
 ) -> Result<Vec<(u64, usize)>> {
     const PART: usize = 1024;
-    let (rows, dimension) = (set.labels.len(), set.embeddings.dimension());
+    let (rows, dimension) = (set.labels.len(), set.embeddings.rows().dimension());
     let part = |part: usize| -> akin_core::Result<Vec<(u64, usize)>> {
         let first = part * PART;
         let mut values = vec![0.0f32; PART.min(rows - first) * dimension];
-        set.embeddings.read(first, &mut values)?;
+        set.embeddings.rows().read(first, &mut values)?;
         let hash = |row: &[f32]| {
             let mut hasher = DefaultHasher::new();
             row.iter().for_each(|value| value.to_bits().hash(&mut hasher));
@@ -472,8 +587,8 @@ fn hashes_of(
 
 /// The bits of an embedding: two of them are equal only if all numbers are the same.
 fn bits(set: &EmbeddingSet, row: usize) -> Result<Vec<u32>> {
-    let mut values = vec![0.0; set.embeddings.dimension()];
-    set.embeddings.read(row, &mut values)?;
+    let mut values = vec![0.0; set.embeddings.rows().dimension()];
+    set.embeddings.rows().read(row, &mut values)?;
     Ok(values.into_iter().map(f32::to_bits).collect())
 }
 
@@ -510,9 +625,18 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet) -> Result<Vec
 impl EmbeddingSet {
     /// Reads a set whose labels are in the columns of a file of their own or, without one, beside the embeddings.
     fn read(path: &Path, labels: Option<&Path>, choice: &Choice, columns: &Columns) -> Result<Self> {
-        let embeddings = EmbeddingFile::open(path, choice)?;
+        let embeddings = Stored::open(path, choice)?;
+        if let (Stored::Gallery(_), Some(labels)) = (&embeddings, labels) {
+            return Err(problem(
+                format!("the gallery {} has labels, and {} is given, too", path.display(), labels.display()),
+                format!(
+                    "leave out the file, or give the gallery its labels with `akin index {} --relabel {}`",
+                    shell::path(path),
+                    shell::path(labels)
+                ),
+            ));
+        }
         let own = labels.map(Table::open).transpose()?;
-        let beside = if own.is_none() { Some(embeddings.table()?) } else { None };
         let labels_file = labels.map_or(embeddings.name(), Path::to_owned);
         let mut wanted: Vec<(&str, &str)> =
             columns.levels.iter().map(|level| (level.as_str(), "correct `--levels`")).collect();
@@ -560,15 +684,16 @@ impl EmbeddingSet {
             }
             Ok(())
         };
-        if let Some(table) = own.as_ref().or(beside.as_ref()) {
-            table.read(&wanted, &mut add)?;
+        match &own {
+            Some(table) => table.read(&wanted, &mut add)?,
+            None => embeddings.read_columns(&wanted, &mut add)?,
         }
-        if items.len() != embeddings.len() {
+        if items.len() != embeddings.rows().len() {
             return Err(problem(
                 format!(
                     "{} has {} rows of embeddings, but {} has {} rows of labels",
                     embeddings.name().display(),
-                    count(embeddings.len()),
+                    count(embeddings.rows().len()),
                     labels_file.display(),
                     count(items.len())
                 ),
@@ -590,9 +715,10 @@ impl EmbeddingSet {
 
     /// All embeddings.
     fn in_memory(&self) -> Result<Embeddings> {
-        let mut values = vec![0.0; self.labels.len() * self.embeddings.dimension()];
-        self.embeddings.read(0, &mut values)?;
-        Ok(Embeddings::new(self.embeddings.dimension(), values)?)
+        let rows = self.embeddings.rows();
+        let mut values = vec![0.0; rows.len() * rows.dimension()];
+        rows.read(0, &mut values)?;
+        Ok(Embeddings::new(rows.dimension(), values)?)
     }
 
     /// The labels of an item.

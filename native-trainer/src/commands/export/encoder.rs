@@ -8,22 +8,24 @@ use akin_core::bundle::{
 };
 use akin_core::certainty::LeaveOneOut;
 use akin_core::embeddings::Embeddings;
-use akin_core::encoder::EncoderConfig;
+use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::evaluate::{EvaluationConfig, Labelled};
 use akin_core::metrics::Metric;
 use akin_core::models::BackboneConfig;
 use akin_core::similarity::Similarity;
 use anyhow::Result;
+use burn::tensor::Device;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use super::parity::{add_parity, parity_pictures};
 use super::{Export, onnx};
 use crate::config::device;
+use crate::config::onnx::WholeFile;
 use crate::data::Dataset;
 use crate::evaluation::class_means::ClassMeans;
 use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
-use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
+use crate::evaluation::embedding::{Embedded, Evaluation, evaluate_dataset, evaluate_splits};
 use crate::evaluation::projection::{Method, Projection, project};
 use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
@@ -33,33 +35,94 @@ use crate::training::learned_ancestors;
 /// The number of nearest items stored for each proxy.
 const NEAREST: usize = 8;
 
-/// Adds the files of a run's encoder, which is the bundle's encoder `number`.
+/// An encoder for a bundle.
+pub struct Exported {
+    /// Its name, which no other encoder of the bundle has.
+    pub name: String,
+    /// What it was trained with, or what it comes from.
+    pub description: String,
+    /// The encoder.
+    pub encoder: Encoder,
+    /// What it is made of.
+    pub config: EncoderConfig,
+    /// The ONNX file that is its backbone, under its path in the bundle.
+    pub whole: Option<WholeFile>,
+    /// The licence of its weights, if it is not that of the bundle.
+    pub licence: Option<String>,
+    /// Where it computes.
+    pub device: Device,
+    /// How it is evaluated.
+    pub eval: EvaluationConfig,
+    /// The seed of its maps.
+    pub seed: u64,
+    /// What it learned of the ancestors of the classes.
+    pub proxies: Option<Embeddings>,
+}
+
+impl Exported {
+    /// The encoder of a run, which is the bundle's encoder `number`.
+    ///
+    /// # Errors
+    ///
+    /// Weights or an ONNX file that cannot be read.
+    pub fn of_run(
+        run: &Run,
+        export: &Export,
+        name: String,
+        number: usize,
+        dataset: &Dataset,
+        pictures: &Pictures,
+    ) -> Result<Self> {
+        let device = device::open(run.config.run.device)?;
+        let proxies = if export.maps.contains(&Method::Poincare) {
+            learned_ancestors(run, export.which, dataset, pictures, &device)?
+        } else {
+            None
+        };
+        Ok(Self {
+            description: run.config.loss.describe(),
+            encoder: run.encoder(export.which, &device)?,
+            config: encoder_config(&run.config),
+            whole: WholeFile::of(&run.config.model, &onnx_path(&name, number))?,
+            licence: run.config.model.onnx().and_then(|onnx| onnx.licence.clone()),
+            eval: run.config.eval.clone(),
+            seed: run.config.run.seed,
+            device,
+            name,
+            proxies,
+        })
+    }
+}
+
+/// The path of the ONNX file of an encoder in the bundle.
+pub fn onnx_path(name: &str, number: usize) -> String {
+    format!("{}/model.onnx", slug(name, number))
+}
+
+/// Adds the files of an encoder, which is the bundle's encoder `number`. `embed` gives its embeddings of items.
 pub fn add_encoder(
     bundle: &mut BundleWriter,
     export: &Export,
-    run: &Run,
-    name: String,
+    exported: Exported,
     number: usize,
     dataset: &Dataset,
     pictures: &Pictures,
+    embed: impl Fn(&[usize]) -> Result<Embedded>,
 ) -> Result<Added> {
-    let device = device::open(run.config.run.device)?;
-    let encoder = run.encoder(export.which, &device)?;
+    let Exported { name, encoder, mut config, device, mut eval, .. } = exported;
     // The model card has an interval with each result.
-    let bootstrap = Some(run.config.eval.bootstrap.unwrap_or_default());
-    let mut eval = EvaluationConfig { bootstrap, ..run.config.eval.clone() };
+    eval.bootstrap.get_or_insert_default();
     let folder = slug(&name, number);
-    let mut onnx = onnx::ship(&run.config.model, &folder)?;
+    let mut onnx = onnx::ship(exported.whole)?;
     let is_int8 = onnx.as_ref().is_some_and(|onnx| onnx.is_int8);
     let metric = Metric::named("h_ap");
     if is_int8 && !eval.metrics.contains(&metric) {
         eval.metrics.push(metric);
     }
-    let evaluation = evaluate_dataset(&encoder, dataset, pictures, &eval, &device, export.progress)?;
+    let evaluation = evaluate_splits(dataset, &eval, export.progress, embed)?;
     // The browser loads akin's own backbones in half precision. Beside an ONNX file there is only a head, which is small.
     let weights = if encoder.is_foreign() { encoder.to_bytes()? } else { encoder.to_half_bytes()? };
     check_size(&name, weights.len())?;
-    let mut config = encoder_config(&run.config);
     let mut shipped = config.load(weights.clone(), &device)?;
     if let Some(onnx) = &mut onnx {
         shipped = onnx.attach(shipped)?;
@@ -76,24 +139,19 @@ pub fn add_encoder(
     let gallery = evaluation.gallery.as_ref().unwrap_or(&evaluation.queries);
     let parity = parity_pictures(pictures, &gallery.items)?;
     let parity = add_parity(bundle, &folder, &parity, [&encoder, &shipped], &device)?;
-    let proxies = if export.maps.contains(&Method::Poincare) {
-        learned_ancestors(run, export.which, dataset, pictures, &device)?
-    } else {
-        None
-    };
-    let seed = run.config.run.seed;
-    let mut added = add_items(bundle, export, dataset, evaluation, &folder, seed, proxies.as_ref())?;
+    let proxies = exported.proxies.as_ref();
+    let mut added = add_items(bundle, export, dataset, evaluation, &folder, exported.seed, proxies)?;
     let path = format!("{folder}/weights.bpk");
     bundle.add(&path, weights)?;
     added.entry = EncoderEntry {
         name,
-        description: run.config.loss.describe(),
+        description: exported.description,
         architecture: architecture(&config)?,
         preprocessing: Some(config.preprocessing),
         weights: Some(path),
         parity: Some(parity),
         onnx: onnx.as_ref().map(|onnx| onnx.entry.clone()),
-        licence: run.config.model.onnx().and_then(|onnx| onnx.licence.clone()),
+        licence: exported.licence,
         ..added.entry
     };
     if let Some(onnx) = onnx {

@@ -7,7 +7,6 @@ use akin_core::models::OnnxConfig;
 use anyhow::Result;
 
 use super::Export;
-use crate::config::ModelConfig;
 use crate::config::onnx::WholeFile;
 use crate::runs::run::Run;
 
@@ -43,9 +42,9 @@ pub(super) fn check_licences(export: &Export) -> Result<()> {
     }
 }
 
-/// The file of a run for a folder of the bundle; none for a run with a backbone of akin's own.
-pub(super) fn ship(model: &ModelConfig, folder: &str) -> Result<Option<Shipped>> {
-    let Some(mut whole) = WholeFile::of(model, &format!("{folder}/model.onnx"))? else { return Ok(None) };
+/// The whole file of an encoder for a bundle; none for an encoder with a backbone of akin's own.
+pub(super) fn ship(whole: Option<WholeFile>) -> Result<Option<Shipped>> {
+    let Some(mut whole) = whole else { return Ok(None) };
     let is_int8 = whole.bytes.len() > LARGEST_AS_IT_IS;
     if is_int8 {
         whole = whole.in_int8()?;

@@ -7,7 +7,7 @@ use akin_base::problem::problem;
 use akin_base::progress::Progress;
 use akin_core::bundle::{MANIFEST, OnnxEntry};
 use akin_core::encoder::{Encoder, EncoderConfig};
-use akin_core::models::BackboneConfig;
+use akin_core::models::{BackboneConfig, OnnxConfig};
 use akin_core::similarity::Similarity;
 use akin_gallery::EncoderNote;
 use anyhow::Result;
@@ -178,28 +178,58 @@ impl GalleryEncoder {
 /// # Errors
 ///
 /// A file that is missing or damaged; an akin without the engine for ONNX files.
-pub fn of_gallery(folder: &Path, note: &EncoderNote, name: DeviceName) -> Result<(Encoder, Device)> {
-    let file = |name: &str| -> Result<Option<Vec<u8>>> {
-        let Some(entry) = note.files.iter().find(|file| file.path.ends_with(name)) else { return Ok(None) };
-        let bytes = check_file(folder, entry).map_err(|flaw| {
-            problem(
-                format!("{} is damaged: {}", folder.join(&entry.path).display(), flaw.why()),
-                "restore the gallery from a copy, or let `akin index GALLERY --reembed MODEL` make it again",
-            )
-        })?;
-        Ok(Some(bytes))
-    };
-    let parts = file(PARTS)?.unwrap_or_default();
-    let Parts { config, onnx } = serde_json::from_slice(&parts).map_err(|error| {
+pub fn of_gallery(folder: &Path, note: &EncoderNote, device: &Device) -> Result<Encoder> {
+    let (config, onnx) = parts(folder, note)?;
+    let encoder = config.load(file(folder, note, WEIGHTS)?, device)?;
+    match (&onnx, &config.backbone) {
+        (Some(onnx), BackboneConfig::Onnx(backbone)) => {
+            attach_bundled(encoder, onnx, backbone, file(folder, note, ONNX)?)
+        }
+        _ => Ok(encoder),
+    }
+}
+
+/// What the encoder of a gallery is made of.
+///
+/// # Errors
+///
+/// As [`of_gallery`].
+pub fn parts(folder: &Path, note: &EncoderNote) -> Result<(EncoderConfig, Option<OnnxEntry>)> {
+    let Parts { config, onnx } = serde_json::from_slice(&file(folder, note, PARTS)?).map_err(|error| {
         problem(
             format!("this akin does not know the encoder of {}: {error}", folder.display()),
             "use the akin that indexed the gallery, or `akin index GALLERY --reembed MODEL`",
         )
     })?;
-    let device = device::open(name)?;
-    let mut encoder = config.load(file(WEIGHTS)?.unwrap_or_default(), &device)?;
-    if let (Some(onnx), BackboneConfig::Onnx(backbone)) = (&onnx, &config.backbone) {
-        encoder = attach_bundled(encoder, onnx, backbone, file(ONNX)?.unwrap_or_default())?;
+    Ok((config, onnx))
+}
+
+/// The ONNX file that is the backbone of a gallery's encoder, which is to be called `path`.
+///
+/// # Errors
+///
+/// As [`of_gallery`]; an encoder without such a file.
+pub fn whole_file(folder: &Path, note: &EncoderNote, path: &str) -> Result<WholeFile> {
+    match parts(folder, note)? {
+        (EncoderConfig { backbone: BackboneConfig::Onnx(backbone), .. }, Some(entry)) => Ok(WholeFile {
+            entry: OnnxEntry { file: path.to_owned(), ..entry },
+            bytes: file(folder, note, ONNX)?,
+            backbone: OnnxConfig { path: path.to_owned(), ..backbone },
+        }),
+        _ => Err(problem(
+            format!("the encoder of {} has no ONNX file", folder.display()),
+            "let `akin index GALLERY --reembed MODEL` make it again",
+        )),
     }
-    Ok((encoder, device))
+}
+
+/// A file of the encoder of a gallery, checked; empty if there is none of this name.
+fn file(folder: &Path, note: &EncoderNote, name: &str) -> Result<Vec<u8>> {
+    let Some(entry) = note.files.iter().find(|file| file.path.ends_with(name)) else { return Ok(Vec::new()) };
+    check_file(folder, entry).map_err(|flaw| {
+        problem(
+            format!("{} is damaged: {}", folder.join(&entry.path).display(), flaw.why()),
+            "restore the gallery from a copy, or let `akin index GALLERY --reembed MODEL` make it again",
+        )
+    })
 }
