@@ -60,14 +60,26 @@ impl Drop for Server {
 
 /// The body of the answer to one request.
 fn get(server: &Server, path: &str, headers: &str) -> Vec<u8> {
+    let (status, body) = ask(server, "GET", path, headers, &[]);
+    assert_eq!(status, 200, "{path}");
+    body
+}
+
+/// The status and the body of the answer to one request.
+fn ask(server: &Server, method: &str, path: &str, headers: &str, body: &[u8]) -> (u16, Vec<u8>) {
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n"
+    );
     stream.write_all(request.as_bytes()).unwrap();
+    // The server may refuse a body before it has read it.
+    let _ = stream.write_all(body);
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     let end = answer.windows(4).position(|part| part == b"\r\n\r\n").unwrap() + 4;
-    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer[..end]));
-    answer.split_off(end)
+    let status = std::str::from_utf8(&answer[9..12]).unwrap().parse().unwrap();
+    (status, answer.split_off(end))
 }
 
 #[cfg(not(feature = "page"))]
@@ -202,4 +214,231 @@ fn the_page_inside_needs_neither_node_nor_a_source_tree() {
     assert_eq!(get(&server, "/", ""), fs::read(dist.join("index.html")).unwrap());
     let wasm = get(&server, "/akin-web_bg.wasm", "Accept-Encoding: gzip\r\n");
     assert_eq!(wasm, fs::read(dist.join("akin-web_bg.wasm.gz")).unwrap());
+}
+
+/// A gallery of 24 creatures, with its run.
+#[cfg(not(feature = "page"))]
+mod a_gallery {
+    use std::fs;
+    use std::thread;
+    use std::time::Duration;
+
+    use akin_core::image::decode;
+    use serde_json::{Value, json};
+    use workplace::tiny;
+
+    use super::*;
+
+    fn gallery() -> Workplace {
+        let at = Workplace::with_classes(&tiny(&[("steps = 2", "steps = 1")]), "2,1,3", "4", "32");
+        at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
+        at.akin(&["index", "run", "data/images", "--out", "g", "--levels", "order,family,species"])
+            .expect_code(0);
+        at
+    }
+
+    fn serve(at: &Workplace, options: &[&str]) -> Server {
+        let arguments = [&["serve", "g", "--port", "0"], options].concat();
+        Server::start(at.command(&arguments).stdin(Stdio::null()).stderr(Stdio::piped()))
+    }
+
+    fn json_of(server: &Server, path: &str) -> Value {
+        serde_json::from_slice(&get(server, path, "")).unwrap()
+    }
+
+    fn search(server: &Server, body: &Value) -> (u16, Value) {
+        let body = body.to_string();
+        let kind = "Content-Type: application/json\r\n";
+        let (status, answer) = ask(server, "POST", "/search", kind, body.as_bytes());
+        (status, serde_json::from_slice(&answer).unwrap())
+    }
+
+    /// What `akin search` prints, in the form of the server.
+    fn printed(at: &Workplace, arguments: &[&str]) -> Value {
+        let answer = at.akin(&[&["search", "g", "--json"], arguments].concat()).expect_code(0);
+        without_places(serde_json::from_str(&answer.stdout).unwrap())
+    }
+
+    /// Without the paths and thumbnails of items, and the name of a query.
+    fn without_places(mut answer: Value) -> Value {
+        match &mut answer {
+            Value::Object(fields) => {
+                for place in ["path", "thumbnail", "query"] {
+                    fields.remove(place);
+                }
+                fields.values_mut().for_each(|value| *value = without_places(value.take()));
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| *value = without_places(value.take())),
+            _ => {}
+        }
+        answer
+    }
+
+    #[test]
+    fn programs_get_what_akin_search_finds() {
+        let at = gallery();
+        let server = serve(&at, &[]);
+        let (status, found) = search(&server, &json!({ "item": 3, "count": 5 }));
+        assert_eq!((status, without_places(found)), (200, printed(&at, &["--near", "3", "-k", "5"])));
+        let filtered =
+            json!({ "item": 3, "not": [found_class(&server)], "group_by": "species", "promise": 80 });
+        let (status, found) = search(&server, &filtered);
+        let options =
+            ["--near", "3", "--not", &found_class(&server), "--group-by", "species", "--promise", "80"];
+        assert_eq!((status, without_places(found)), (200, printed(&at, &options)));
+
+        at.akin(&["embed", "g", "--out", "e.jsonl"]).expect_code(0);
+        let rows: Vec<Value> = String::from_utf8(at.bytes("e.jsonl"))
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["embedding"].take())
+            .collect();
+        let (_, found) = search(&server, &json!({ "embeddings": rows, "count": 3 }));
+        let of_file = printed(&at, &["--embeddings", "e.jsonl", "-k", "3"]);
+        assert_eq!(without_places(found), of_file);
+
+        // A picture, alone and among others.
+        let picture = at.path(&format!("data/images/{}", first_path(&at)));
+        let bytes = fs::read(&picture).unwrap();
+        let of_picture = printed(&at, &[picture.to_str().unwrap(), "-k", "4"]);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let (status, found) =
+                        ask(&server, "POST", "/search?count=4", "Content-Type: image/png\r\n", &bytes);
+                    let found: Value = serde_json::from_slice(&found).unwrap();
+                    assert_eq!(status, 200, "{found}");
+                    let items = |answer: &Value| -> Vec<Value> {
+                        answer["items"].as_array().unwrap().iter().map(|item| item["item"].clone()).collect()
+                    };
+                    assert_eq!(items(&found), items(&of_picture));
+                });
+            }
+        });
+    }
+
+    /// A class of the finest level.
+    fn found_class(server: &Server) -> String {
+        json_of(server, "/items/3")["labels"][2].as_str().unwrap().to_owned()
+    }
+
+    fn first_path(at: &Workplace) -> String {
+        let answer = at.akin(&["search", "g", "--near", "1", "-k", "24", "--json"]).expect_code(0);
+        let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let items = found["items"].as_array().unwrap();
+        let first = items.iter().find(|item| item["item"] == 0).unwrap();
+        first["path"].as_str().unwrap().rsplit_once("data/images/").unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn items_come_page_by_page_with_thumbnails_of_what_was_indexed() {
+        let at = gallery();
+        let server = serve(&at, &[]);
+        let about = json_of(&server, "/gallery");
+        assert_eq!(
+            (&about["name"], &about["items"], &about["levels"][2]["classes"]),
+            (&json!("g"), &json!(24), &json!(6))
+        );
+        let classes = json_of(&server, "/classes");
+        let of = |classes: &Value| -> u64 {
+            let finest =
+                classes["classes"].as_array().unwrap().iter().filter(|class| class["level"] == "species");
+            finest.map(|class| class["items"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(of(&classes), 24);
+        let class = found_class(&server);
+        let within = json_of(&server, &format!("/items?within={class}&count=3&first=2"));
+        assert_eq!((&within["all"], within["items"].as_array().unwrap().len()), (&json!(4), 2));
+        assert!(within["items"].as_array().unwrap().iter().all(|item| item["labels"][2] == *class));
+        let all = json_of(&server, "/items");
+        assert_eq!(all["items"].as_array().unwrap().len(), 24);
+        assert_eq!(all["items"][0], json_of(&server, "/items/0"));
+
+        let place = all["items"][0]["thumbnail"].as_str().unwrap();
+        let thumbnail = decode(&get(&server, &format!("/{place}&side=16"), "")).unwrap();
+        assert_eq!((thumbnail.width(), thumbnail.height()), (16, 16));
+        let text = String::from_utf8(get(&server, "/items", "")).unwrap();
+        let (_, found) = search(&server, &json!({ "item": 0 }));
+        assert!(!text.contains(".png") && !found.to_string().contains(".png"), "a path is told");
+
+        // Another picture in its place is not shown.
+        let file = at.path("data/images").join(first_path(&at));
+        fs::write(&file, fs::read(at.path("data/labels.csv")).unwrap()).unwrap();
+        assert_eq!(ask(&server, "GET", "/items/0/thumbnail?side=17", "", &[]).0, 404);
+        drop(server);
+        let server = serve(&at, &["--show-paths"]);
+        assert!(json_of(&server, "/items/0")["path"].as_str().unwrap().ends_with(".png"));
+    }
+
+    #[test]
+    fn a_gallery_that_grows_is_seen() {
+        let at = gallery();
+        let server = serve(&at, &[]);
+        fs::copy(at.path("data/images").join(first_path(&at)), at.path("new.png")).unwrap();
+        at.akin(&["index", "g", "--add", "new.png"]).expect_code(0);
+        let grown = (0..200).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            json_of(&server, "/gallery")["items"] == 25
+        });
+        assert!(grown, "the server shows the gallery as it was");
+        let (_, found) = search(&server, &json!({ "item": 24, "count": 1 }));
+        assert_eq!(found["items"][0]["item"], 0);
+        assert_eq!(json_of(&server, "/items/24")["labels"], json!([]));
+    }
+
+    #[test]
+    fn what_cannot_be_answered_says_why_and_tells_no_place() {
+        let at = gallery();
+        let server = serve(&at, &[]);
+        for (body, why) in [
+            (json!({ "embedding": [1.0] }), "an embedding has 1 numbers"),
+            (json!({ "embeddings": [] }), "1 to 256 embeddings"),
+            (json!({ "item": 24 }), "no item 24"),
+            (json!({}), "not one kind of query"),
+            (json!({ "item": 1, "embedding": [1.0] }), "not one kind of query"),
+            (json!({ "item": 1, "within": ["Dragons"] }), "no class is called"),
+            (json!({ "item": 1, "group_by": "genus" }), "genus"),
+            (json!({ "item": 1, "count": 0 }), "0 items are asked for"),
+            (json!({ "item": 1, "count": 1001 }), "1001 items are asked for"),
+            (json!({ "item": 1, "promise": 3 }), "the promise is 3 %"),
+            (json!({ "item": 1, "nonsense": 3 }), "unknown field `nonsense`"),
+            (json!({ "item": -1 }), "the body is no search"),
+        ] {
+            let (status, answer) = search(&server, &body);
+            let error = answer["error"].as_str().unwrap();
+            assert!(status == 400 && error.contains(why), "{body}: {status} {answer}");
+            assert!(!answer["hint"].as_str().unwrap().is_empty(), "{body}: {answer}");
+        }
+        let folder = at.folder().to_str().unwrap().to_owned();
+        for (method, path, body, expected) in [
+            ("POST", "/search", "no picture", 400),
+            ("POST", "/search", "", 400),
+            ("POST", "/search?nonsense=1", "x", 400),
+            ("GET", "/search", "", 405),
+            ("POST", "/items", "", 405),
+            ("PUT", "/search", "x", 405),
+            ("GET", "/items/24", "", 404),
+            ("GET", "/items/x", "", 404),
+            ("GET", "/items/0/thumbnail?side=5", "", 400),
+            ("GET", "/items?count=x", "", 400),
+            ("GET", "/items?within=Dragons", "", 400),
+            ("GET", "/items/../g/gallery.json", "", 404),
+            ("GET", "/gallery.json", "", 404),
+            ("GET", "/bundles.json", "", 404),
+        ] {
+            let (status, answer) = ask(&server, method, path, "", body.as_bytes());
+            let answer = String::from_utf8(answer).unwrap();
+            assert_eq!(status, expected, "{method} {path}: {answer}");
+            assert!(!answer.contains(&folder), "{method} {path}: {answer}");
+        }
+        let foreign = "Origin: https://evil.example.com\r\n";
+        assert_eq!(ask(&server, "POST", "/search", foreign, b"x").0, 403);
+        assert!(String::from_utf8(get(&server, "/", "")).unwrap().contains("openapi.json"));
+        let described = json_of(&server, "/openapi.json");
+        assert!(described["paths"]["/search"]["post"].is_object());
+        drop(server);
+
+        at.akin(&["serve", "run", "--show-paths"]).expect_code(1).expect_stderr("are for a gallery");
+        at.akin(&["serve", "g", "g"]).expect_code(1).expect_stderr("second gallery");
+    }
 }

@@ -78,7 +78,7 @@ for (const backend of ["webgpu", "cpu"]) {
         else
           assert.match(
             await adapter.textContent(),
-            /^Adapter: google swiftshader, in software\. Buffers of up to [\d.]+ MB/,
+            /^Adapter: google swiftshader, in software\. Buffers of up to [\d.]+ [MG]B/,
           );
       }));
 

@@ -71,6 +71,11 @@ impl Bundles {
         Ok(Self { folders: found.into_iter().map(|(folder, _)| folder).collect(), index, json, with_onnx })
     }
 
+    /// No bundles, and no index of them.
+    pub fn none() -> Self {
+        Self { folders: Vec::new(), index: Index { bundles: Vec::new() }, json: Vec::new(), with_onnx: None }
+    }
+
     /// The folder of each bundle, with its place on the site.
     pub fn places(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.folders

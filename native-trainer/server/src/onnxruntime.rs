@@ -54,7 +54,7 @@ impl OnnxRuntime {
         let Some(bundle) = bundles.with_onnx() else { return Ok(None) };
         let beside_page = match page {
             Page::Folder(page) => Some(page.join(FOLDER)),
-            Page::Embedded => None,
+            Page::Embedded | Page::Single(_) => None,
         };
         let program = env::current_exe().ok();
         let shared =

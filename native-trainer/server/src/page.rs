@@ -23,6 +23,8 @@ pub enum Page {
     Folder(PathBuf),
     /// The files inside this program.
     Embedded,
+    /// A single file of HTML.
+    Single(&'static str),
 }
 
 impl Page {
@@ -35,6 +37,7 @@ impl Page {
         const INDEX: &str = "index.html";
         let bytes = match self {
             Self::Folder(folder) => read_regular_file(&folder.join(INDEX)).map(Cow::Owned),
+            Self::Single(html) => Ok(Cow::Borrowed(html.as_bytes())),
             Self::Embedded => {
                 EmbeddedFile::at(INDEX).map_or(Err(io::ErrorKind::NotFound.into()), EmbeddedFile::bytes)
             }

@@ -21,6 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Handle, Runtime};
 
+use crate::api::Api;
 use crate::bundles::Bundles;
 use crate::onnxruntime::OnnxRuntime;
 use crate::page::Page;
@@ -65,9 +66,10 @@ impl Server {
         onnxruntime: Option<OnnxRuntime>,
         bundles: Bundles,
         hosts: Hosts,
+        api: Option<Api>,
     ) -> Result<Self> {
         let socket = listener.local_addr()?;
-        let site = Arc::new(Site::new(page, onnxruntime, bundles, hosts)?);
+        let site = Arc::new(Site::new(page, onnxruntime, bundles, hosts)?.with_api(api));
         let runtime = runtime()?;
         let handle = runtime.handle().clone();
         let accepting = accept(asynchronous(&runtime, listener)?, Arc::clone(&site), Limits::default());

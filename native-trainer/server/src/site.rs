@@ -95,6 +95,9 @@ fn files<'a>(page: &Page, runtime: Option<&OnnxRuntime>, bundles: &'a Bundles) -
                 }
             }
         }
+        Page::Single(html) => {
+            files.push(SiteFile { path: "index.html".into(), contents: Contents::Bytes(html.as_bytes()) });
+        }
         Page::Embedded => {
             for file in EmbeddedFile::all() {
                 files.push(SiteFile { path: file.path().to_owned(), contents: Contents::Embedded(file) });

@@ -80,7 +80,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         && let Some((listener, page, hosts)) = place.take()
     {
         let bundles = Bundles::open(slice::from_ref(galleries))?;
-        server = Some(Server::start(listener, page, None, bundles, hosts)?);
+        server = Some(Server::start(listener, page, None, bundles, hosts, None)?);
         terminal::say(
             "It shows photos of groceries now, and the creatures once both models are trained (about three minutes).",
         );
@@ -137,7 +137,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
             server
         }
         (None, Some((listener, page, hosts))) => {
-            Server::start(listener, page, None, Bundles::open(&folders)?, hosts)?
+            Server::start(listener, page, None, Bundles::open(&folders)?, hosts, None)?
         }
         (None, None) => {
             let folders: Vec<String> = folders.iter().map(|folder| shell::path(folder)).collect();

@@ -28,7 +28,7 @@ use clap::Args;
 
 use self::embeddings::EmbeddingArgs;
 use self::encoder::{Added, Exported, add_encoder};
-use self::gallery::GalleryExport;
+pub use self::gallery::GalleryExport;
 use self::parity::parity_pictures;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
@@ -215,7 +215,16 @@ pub fn run(args: ExportArgs) -> Result<()> {
             "export the run that the gallery was made with",
         ));
     }
-    let gallery = gallery.map(|folder| GalleryExport::open(folder, &args)).transpose()?;
+    if let Some(folder) = gallery
+        && (args.compute.which != Which::default() || args.group_bits)
+    {
+        return Err(problem(
+            format!("`--which` and `--group-bits` are for runs, but {} is a gallery", folder.display()),
+            "remove them",
+        ));
+    }
+    let device = args.compute.device.unwrap_or_default();
+    let gallery = gallery.map(|folder| GalleryExport::open(folder, device, &args.licence)).transpose()?;
     let runs = if gallery.is_some() { &[] } else { &args.runs[..] };
     let mut runs = runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     for run in &mut runs {

@@ -12,6 +12,7 @@ use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::certainty::{Answer, BestScores, Calibration, LeaveOneOut, Promise, VOTERS};
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::image::Pixels;
 use akin_core::models::BackboneConfig;
 use akin_core::nearest::{Ask, nearest};
 use akin_core::neighbours::Known;
@@ -72,8 +73,8 @@ pub struct Question {
     pub filter: Filter,
     /// The level of whose classes only the best item of each is found.
     pub group_by: Option<usize>,
-    /// The place of the query in the gallery, if it is an item, which does not find itself.
-    pub itself: Option<usize>,
+    /// For each query its place in the gallery, if it is an item, which does not find itself. Empty if none is.
+    pub itself: Vec<Option<usize>>,
 }
 
 /// What a gallery says of one picture.
@@ -218,6 +219,33 @@ impl KnownGallery {
         embed(encoder, pictures, &items, device, progress)
     }
 
+    /// The embeddings of pictures in memory, [N · d].
+    ///
+    /// # Errors
+    ///
+    /// As [`embed`].
+    pub fn embed_pixels(&self, pictures: &[Pixels]) -> Result<Vec<f32>> {
+        if pictures.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (encoder, device) =
+            self.encoder.as_ref().ok_or_else(|| problem("no encoder was loaded", "give a device"))?;
+        Ok(encoder.embed(pictures, device)?)
+    }
+
+    /// The items that a filter keeps, in their order.
+    pub fn items_of(&self, filter: &Filter) -> Vec<usize> {
+        self.known().items(filter)
+    }
+
+    /// What a gallery on disk knows of an item.
+    pub fn row(&self, item: usize) -> Option<&akin_gallery::Row> {
+        match &self.stored {
+            Stored::Disk(gallery) => gallery.rows().get(item),
+            Stored::Memory(_) => None,
+        }
+    }
+
     fn known(&self) -> Known<'_> {
         Known {
             labels: Some(&self.labels),
@@ -256,10 +284,8 @@ impl KnownGallery {
                 "give other classes with `--within` and `--not`",
             ));
         }
-        let itself: Vec<Option<usize>> = vec![*itself; queries.len()];
         let asked = if is_whole { (*count).max(VOTERS) } else { *count };
-        let ask =
-            Ask { items: items.as_deref(), classes: classes.as_deref(), itself: &itself, ..Ask::new(asked) };
+        let ask = Ask { items: items.as_deref(), classes: classes.as_deref(), itself, ..Ask::new(asked) };
         let mut found = nearest(self.rows(), queries, self.similarity, &ask)?;
         if is_whole
             && self.is_calibrated()
@@ -267,7 +293,7 @@ impl KnownGallery {
         {
             // Items without labels may leave too few voters among the nearest.
             let labelled: Vec<usize> = (0..rows.len()).filter(|&item| rows[item].is_some()).collect();
-            let ask = Ask { items: Some(&labelled), itself: &itself, ..Ask::new(VOTERS) };
+            let ask = Ask { items: Some(&labelled), itself, ..Ask::new(VOTERS) };
             let voters = nearest(self.rows(), queries, self.similarity, &ask)?;
             for (hits, voters) in found.iter_mut().zip(voters) {
                 let others: Vec<Hit> = voters.into_iter().filter(|voter| !hits.contains(voter)).collect();
@@ -365,6 +391,32 @@ impl KnownGallery {
             "promise": promise.share(), "text": self.answer_text(answer), "reached": answer.reached,
             "certainty": answer.certainty(), "levels": answer.levels.iter().map(level).collect::<Vec<_>>(),
         })
+    }
+
+    /// The encoder, similarity and levels for programs.
+    pub fn about_json(&self) -> Value {
+        json!({ "encoder": self.name, "similarity": self.similarity, "levels": self.level_names() })
+    }
+
+    /// An item for programs, with its path if there is one.
+    pub fn item_json(&self, item: usize) -> Value {
+        let mut value = json!({ "item": item, "labels": self.known_path_of(item) });
+        if let Some(path) = self.paths.get(item) {
+            value["path"] = path.display().to_string().into();
+        }
+        value
+    }
+
+    /// What was found, for programs.
+    pub fn found_json(&self, found: &Found, promise: Promise) -> Value {
+        let item = |hit: &Hit| {
+            let mut item = self.item_json(hit.item);
+            item["score"] = hit.score.into();
+            item
+        };
+        let items: Vec<Value> = found.hits.iter().map(item).collect();
+        let answer = found.answer.as_ref().map(|answer| self.answer_json(answer, promise));
+        json!({ "unlike_the_gallery": found.unlike, "answer": answer, "items": items })
     }
 
     /// Why nothing is sure at a promise.

@@ -19,7 +19,6 @@ use akin_formats::embedding_file::{Choice, EmbeddingFile};
 use anyhow::Result;
 use clap::Args;
 use image::RgbImage;
-use serde_json::{Value, json};
 
 use crate::commands::classify::Format;
 use crate::commands::embed::{files, pictures};
@@ -106,8 +105,9 @@ pub fn run(args: &SearchArgs) -> Result<()> {
     let place = Place::open(&args.gallery)?;
     let files = if args.images.is_empty() { Vec::new() } else { files(&args.images)? };
     let known = place.known(args, !files.is_empty())?;
-    let question = question(args, &known)?;
-    let queries = Queries::new(args, &known, files, question.itself)?;
+    let itself = args.near.as_deref().map(|name| item_called(&known, name)).transpose()?;
+    let question = question(args, &known, itself)?;
+    let queries = Queries::new(args, &known, files, itself)?;
     let found = known.ask(&queries.embeddings, &question)?;
     let answers = Answers { known: &known, queries: &queries, found: &found, promise: args.promise };
     let text = match args.format {
@@ -207,14 +207,13 @@ impl Place {
 }
 
 /// What the options ask.
-fn question(args: &SearchArgs, known: &KnownGallery) -> Result<Question> {
-    let itself = args.near.as_deref().map(|name| item_called(known, name)).transpose()?;
+fn question(args: &SearchArgs, known: &KnownGallery, itself: Option<usize>) -> Result<Question> {
     Ok(Question {
         count: args.count as usize,
         promise: args.promise,
         filter: Filter::new(&known.taxonomy, &args.within, &args.not)?,
         group_by: args.group_by.as_deref().map(|level| known.taxonomy.find_level(level)).transpose()?,
-        itself,
+        itself: itself.map(Some).into_iter().collect(),
     })
 }
 
@@ -304,22 +303,8 @@ struct Answers<'a> {
 impl Answers<'_> {
     fn json(&self) -> Result<String> {
         let known = self.known;
-        let item = |hit: &Hit| -> Value {
-            let mut item =
-                json!({ "item": hit.item, "score": hit.score, "labels": known.known_path_of(hit.item) });
-            if let Some(path) = known.paths.get(hit.item) {
-                item["path"] = path.display().to_string().into();
-            }
-            item
-        };
-        let answer = |Found { hits, unlike, answer }: &Found| -> Value {
-            let items: Vec<Value> = hits.iter().map(item).collect();
-            let answer = answer.as_ref().map(|answer| known.answer_json(answer, self.promise));
-            json!({ "unlike_the_gallery": unlike, "answer": answer, "items": items })
-        };
-        let mut all = json!({
-            "encoder": known.name, "similarity": known.similarity, "levels": known.level_names(),
-        });
+        let answer = |found: &Found| known.found_json(found, self.promise);
+        let mut all = known.about_json();
         match (self.found, all.as_object_mut()) {
             ([one], Some(all)) if !self.queries.are_many => {
                 all.extend(answer(one).as_object().cloned().unwrap_or_default());

@@ -1,27 +1,35 @@
-//! `akin serve`: serves the page with bundles, and with runs, which it exports first.
+//! `akin serve`: serves the page with bundles, and with runs and galleries, which it exports first, and a gallery to programs.
+
+mod description;
+mod service;
+mod thumbnails;
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use akin_base::directory::{self, Kind, MARK_FILE};
 use akin_base::files::read_regular_file;
 use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
-use akin_base::shell;
+use akin_base::quantities::count;
+use akin_base::{shell, terminal};
 use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
+use akin_gallery::Gallery;
 use akin_server::bundles::Bundles;
 use akin_server::onnxruntime::OnnxRuntime;
-use akin_server::page;
+use akin_server::page::{self, Page};
 use akin_server::serve::{self, Server};
 use anyhow::Result;
 use clap::Args;
 
 use crate::commands::arguments::ServerArgs;
-use crate::commands::export::{Export, NOTICE, TILE, check_licences, export, title_of};
+use crate::commands::export::{Export, GalleryExport, NOTICE, TILE, check_licences, export, title_of};
+use crate::config::DeviceName;
 use crate::runs::run::{CONFIG_FILE, Run};
 
-/// Serve the page with one or more bundles or runs, by default on this machine only.
+/// Serve the page with one or more bundles or runs, or a gallery, by default on this machine only.
 ///
 /// A run is first exported to a bundle beside it, as `akin export RUN --out RUN.bundle` does; a bundle that is newer than
 /// its run is served as it is, and one that was exported with other options is refused. Checks the bundles first. Shows
@@ -32,8 +40,8 @@ use crate::runs::run::{CONFIG_FILE, Run};
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Run directories, folders that `akin export` wrote, or folders of such folders with a `bundles.json`. The page opens
-    /// the first, and switches between them.
-    #[arg(value_name = "BUNDLE|RUN")]
+    /// the first, and switches between them. One may be a gallery.
+    #[arg(value_name = "BUNDLE|RUN|GALLERY")]
     pub bundles: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
@@ -41,6 +49,15 @@ pub struct ServeArgs {
     /// the page comes without it.
     #[arg(long, value_name = "DIR")]
     pub onnxruntime: Option<PathBuf>,
+    /// Answer programs with the paths of pictures, too.
+    #[arg(long)]
+    pub show_paths: bool,
+    /// The device that embeds the pictures that programs search with.
+    #[arg(long, value_enum, default_value_t)]
+    pub device: DeviceName,
+    /// The licence of the pictures and weights of a gallery, as `akin export` takes it.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub licence: String,
     /// How to show progress while a run is exported.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
@@ -48,7 +65,7 @@ pub struct ServeArgs {
 
 /// Serves the page and bundles until Ctrl-C.
 pub fn run(args: ServeArgs) -> Result<()> {
-    let folders = match args.bundles {
+    let folders = match args.bundles.clone() {
         none if none.is_empty() => vec![page::galleries().ok_or_else(|| {
             problem(
                 "there is no bundle to serve",
@@ -56,6 +73,24 @@ pub fn run(args: ServeArgs) -> Result<()> {
             )
         })?],
         given => given,
+    };
+    let (galleries, folders): (Vec<PathBuf>, Vec<PathBuf>) =
+        folders.into_iter().partition(|folder| is_gallery(folder));
+    let gallery = match &galleries[..] {
+        [] if args.show_paths || !args.licence.is_empty() => {
+            return Err(problem(
+                "`--show-paths` and `--licence` are for a gallery, and none is served",
+                "remove them, or name a gallery that `akin index` wrote",
+            ));
+        }
+        [] => None,
+        [gallery] => Some(gallery),
+        [_, other, ..] => {
+            return Err(problem(
+                format!("{} is a second gallery, and a server answers for one", other.display()),
+                "serve each on a port of its own, with `--port`",
+            ));
+        }
     };
     let (runs, given): (Vec<PathBuf>, Vec<PathBuf>) =
         folders.iter().cloned().partition(|folder| is_run(folder));
@@ -70,20 +105,86 @@ pub fn run(args: ServeArgs) -> Result<()> {
     let bundles = if given.is_empty() { None } else { Some(Bundles::open(&given)?) };
     let hosts = args.server.hosts()?;
     let listener = serve::listen(&hosts, args.server.port)?;
+    let api = gallery.map(|folder| service::start(folder, args.device, args.show_paths)).transpose()?;
+    let shown = match gallery {
+        Some(folder) => bundle_of_gallery(folder, &args)?,
+        None => None,
+    };
+    if shown.is_none() && folders.is_empty() {
+        say_where_programs_ask(&listener)?;
+        let page = Page::Single(description::PAGE);
+        return Server::start(listener, page, None, Bundles::none(), hosts, api)?.run();
+    }
     let page = page::plan(args.server.page.as_deref(), page::Build::Quick)?;
     let bundles = match bundles {
-        Some(bundles) if runs.is_empty() => bundles,
+        Some(bundles) if runs.is_empty() && shown.is_none() => bundles,
         _ => {
             let bundle_of = |folder: PathBuf| match is_run(&folder) {
                 true => export_run(&folder, args.progress),
                 false => Ok(folder),
             };
-            Bundles::open(&folders.into_iter().map(bundle_of).collect::<Result<Vec<_>>>()?)?
+            let folders = folders.into_iter().map(bundle_of);
+            Bundles::open(&shown.into_iter().map(Ok).chain(folders).collect::<Result<Vec<_>>>()?)?
         }
     };
     let page = page.carry_out()?;
     let runtime = OnnxRuntime::find(args.onnxruntime.as_deref(), &page, &bundles)?;
-    Server::start(listener, page, runtime, bundles, hosts)?.run()
+    if gallery.is_some() {
+        say_where_programs_ask(&listener)?;
+    }
+    Server::start(listener, page, runtime, bundles, hosts, api)?.run()
+}
+
+fn say_where_programs_ask(listener: &TcpListener) -> Result<()> {
+    let port = listener.local_addr()?.port();
+    terminal::say(format_args!(
+        "Programs search in the gallery at http://localhost:{port}/openapi.json and below."
+    ));
+    Ok(())
+}
+
+/// Whether a folder is a gallery that `akin index` wrote.
+fn is_gallery(folder: &Path) -> bool {
+    folder.join(akin_gallery::MANIFEST).is_file()
+}
+
+/// The most pictures of a gallery that the page shows.
+const SHOWN: usize = 20_000;
+
+/// The bundle of a gallery for the page, which is written now unless it is newer than the gallery; none where the page cannot
+/// show the gallery, and where there is no page. Why is said.
+fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<PathBuf>> {
+    let gallery = Gallery::open(folder)?;
+    let labelled = gallery.rows().iter().filter(|row| !row.labels.is_empty()).count();
+    let lacks = match labelled {
+        0 => Some("no picture of it has a label".to_owned()),
+        1..=SHOWN if args.server.page.is_none() && page::state() == page::State::None => {
+            Some("this akin was built without it, and `--page` does not name one".to_owned())
+        }
+        1..=SHOWN => None,
+        _ => Some(format!("it has more than {} pictures", count(SHOWN))),
+    };
+    if let Some(lacks) = lacks {
+        terminal::warn(format_args!(
+            "the page does not show the gallery, because {lacks}; programs search in it"
+        ));
+        return Ok(None);
+    }
+    let out = place_beside(folder)?;
+    let written = |path: &Path| fs::metadata(path).and_then(|mark| mark.modified()).ok();
+    if directory::is_complete(Kind::Bundle, &out)?
+        && written(&out.join(MARK_FILE)) > written(&folder.join(akin_gallery::MANIFEST))
+    {
+        return Ok(Some(out));
+    }
+    let exported = GalleryExport::open(folder, args.device, &args.licence)?;
+    let title = exported.title();
+    exported.export(&Export {
+        overwrite: true,
+        licence: args.licence.clone(),
+        ..Export::new(&[], &out, title, args.progress)
+    })?;
+    Ok(Some(out))
 }
 
 /// Refuses a folder that akin wrote and that is neither a run nor a bundle, nor has an index of bundles.

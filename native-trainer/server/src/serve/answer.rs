@@ -1,6 +1,7 @@
 //! The answer to one request: a file of the page or of a bundle, or the reason why there is none.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use tower_http::services::ServeFile;
 use tower_http::services::fs::ServeFileSystemResponseBody;
 
 use super::hosts::Hosts;
+use crate::api::{Api, Call, Failure, pairs};
 use crate::bundles::Bundles;
 use crate::onnxruntime::{FOLDER, OnnxRuntime};
 use crate::page::{EmbeddedFile, Page};
@@ -38,6 +40,7 @@ pub struct Site {
     runtime: Option<OnnxRuntime>,
     bundles: RwLock<Arc<Bundles>>,
     hosts: Hosts,
+    api: Option<Api>,
     /// The headers of every answer.
     headers: HeaderMap,
 }
@@ -53,7 +56,12 @@ impl Site {
         hosts: Hosts,
     ) -> anyhow::Result<Self> {
         let headers = security_headers(page.policy()?.as_deref());
-        Ok(Self { page, runtime, bundles: RwLock::new(Arc::new(bundles)), hosts, headers })
+        Ok(Self { page, runtime, bundles: RwLock::new(Arc::new(bundles)), hosts, api: None, headers })
+    }
+
+    /// With what programs may ask.
+    pub fn with_api(self, api: Option<Api>) -> Self {
+        Self { api, ..self }
     }
 
     /// Shows other bundles from now on.
@@ -62,7 +70,10 @@ impl Site {
     }
 
     /// Answers a request. Never fails: what goes wrong is an answer, too.
-    pub async fn answer<B: Body>(&self, request: Request<B>) -> Result<Response, Infallible> {
+    pub async fn answer<B: Body>(&self, request: Request<B>) -> Result<Response, Infallible>
+    where
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
         let mut response = self.choose(request).await;
         for (name, value) in &self.headers {
             response.headers_mut().insert(name, value.clone());
@@ -70,9 +81,18 @@ impl Site {
         Ok(response)
     }
 
-    async fn choose<B: Body>(&self, request: Request<B>) -> Response {
+    async fn choose<B: Body>(&self, request: Request<B>) -> Response
+    where
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
         if let Err((status, text)) = self.hosts.check(request.uri(), request.headers()) {
             return message(status, text);
+        }
+        let path = decode(request.uri().path());
+        if let (Some(api), Some(path)) = (&self.api, &path)
+            && api.has(path)
+        {
+            return called(api, path.clone(), request).await;
         }
         // What is left of a body would be taken for the next request.
         if !request.body().is_end_stream() {
@@ -85,9 +105,9 @@ impl Site {
             refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return refusal;
         }
-        let Some(path) = decode(request.uri().path()) else { return nothing() };
+        let Some(path) = path else { return nothing() };
         let bundles = Arc::clone(&self.bundles.read().expect(UNPOISONED));
-        if path == INDEX {
+        if path == INDEX && !bundles.json().is_empty() {
             if wants_other(request.headers(), &[]) {
                 return other_version();
             }
@@ -119,8 +139,48 @@ impl Site {
         let answer = match &self.page {
             Page::Folder(folder) => from_folder(folder, &path, request).await,
             Page::Embedded => from_program(&path, request.headers()),
+            Page::Single(html) if path.is_empty() => whole("text/html; charset=utf-8", html.as_bytes()),
+            Page::Single(_) => nothing(),
         };
         with_caching(answer, "no-cache")
+    }
+}
+
+/// The answer of the API.
+async fn called<B: Body>(api: &Api, path: String, request: Request<B>) -> Response
+where
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    if ![Method::GET, Method::HEAD, Method::POST].contains(&parts.method) {
+        let mut refusal = message(StatusCode::METHOD_NOT_ALLOWED, "GET and POST are answered here.\n");
+        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+        refusal.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        return refusal;
+    }
+    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let call = Call {
+        // The body of an answer to HEAD is left out when it is sent.
+        method: if parts.method == Method::POST { "POST" } else { "GET" }.into(),
+        path,
+        query: pairs(parts.uri.query().unwrap_or_default()),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        body: Vec::new(),
+    };
+    match api.answer(call, body).await {
+        Ok(reply) => {
+            let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let mut response = answer(status, reply.body);
+            insert(&mut response, CONTENT_TYPE, reply.content_type);
+            let caching = if reply.is_final { "private, max-age=31536000, immutable" } else { "no-store" };
+            with_caching(response, caching)
+        }
+        Err(Failure::Body) => {
+            let mut refusal = message(StatusCode::PAYLOAD_TOO_LARGE, "At most 64 MiB are taken.\n");
+            refusal.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            refusal
+        }
+        Err(Failure::Handler) => message(StatusCode::INTERNAL_SERVER_ERROR, "There was no answer.\n"),
     }
 }
 

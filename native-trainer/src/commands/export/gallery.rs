@@ -17,7 +17,7 @@ use akin_gallery::{Gallery, Row};
 use anyhow::Result;
 
 use super::encoder::{Added, Exported, add_encoder, onnx_path};
-use super::{Export, ExportArgs, require_licence, write};
+use super::{Export, require_licence, write};
 use crate::commands::index::encoder::{of_gallery, parts, whole_file};
 use crate::commands::index::pictures::Listed;
 use crate::config::{DeviceName, device};
@@ -25,7 +25,6 @@ use crate::data::{Dataset, Storage};
 use crate::evaluation::embedding::Embedded;
 use crate::evaluation::model_card::text;
 use crate::pictures::loader::Pictures;
-use crate::runs::run::Which;
 
 /// A gallery to export.
 pub struct GalleryExport {
@@ -42,15 +41,9 @@ impl GalleryExport {
     ///
     /// # Errors
     ///
-    /// A gallery without labels or with pictures that are gone; options of runs; a licence that is missing.
-    pub fn open(folder: &Path, args: &ExportArgs) -> Result<Self> {
+    /// A gallery without labels or with pictures that are gone; a licence that is missing.
+    pub fn open(folder: &Path, device: DeviceName, licence: &str) -> Result<Self> {
         let place = shell::path(folder);
-        if args.compute.which != Which::default() || args.group_bits {
-            return Err(problem(
-                format!("`--which` and `--group-bits` are for runs, but {} is a gallery", folder.display()),
-                "remove them",
-            ));
-        }
         let whole = Gallery::open(folder)?;
         let pictures = whole.rows().len();
         let gallery = whole.labelled();
@@ -74,8 +67,8 @@ impl GalleryExport {
             ));
         }
         let (config, onnx) = parts(folder, &gallery.manifest().settings.encoder)?;
-        require_licence(config.backbone.entry(), &args.licence)?;
-        if onnx.is_some() && args.licence.is_empty() {
+        require_licence(config.backbone.entry(), licence)?;
+        if onnx.is_some() && licence.is_empty() {
             return Err(problem(
                 format!(
                     "{} embeds with an ONNX file, which the bundle contains, and its licence is not known",
@@ -85,7 +78,7 @@ impl GalleryExport {
             ));
         }
         let unlabelled = pictures - labelled;
-        Ok(Self { gallery, unlabelled, config, device: args.compute.device.unwrap_or_default() })
+        Ok(Self { gallery, unlabelled, config, device })
     }
 
     /// The name of its folder.
