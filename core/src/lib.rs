@@ -101,6 +101,7 @@ mod range;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+pub mod shortlist;
 pub mod similarity;
 pub mod smooth_ranks;
 pub mod sources;

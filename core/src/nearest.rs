@@ -69,16 +69,7 @@ pub fn nearest(
     ask: &Ask,
 ) -> Result<Vec<Vec<Hit>>> {
     let dimension = rows.dimension();
-    if queries.dimension() != dimension {
-        return Err(Error::new(
-            Kind::Embeddings,
-            format!(
-                "the query has {} numbers, but the gallery's embeddings have {dimension}",
-                queries.dimension()
-            ),
-            "embed the query with the encoder of the gallery",
-        ));
-    }
+    check_dimension(queries, dimension)?;
     let queries = Points::checked(similarity, queries, "query")?;
     let blocks = blocks(rows.len(), ask.items);
     let mut found = vec![Vec::new(); queries.len()];
@@ -114,6 +105,21 @@ pub fn nearest(
         }
     }
     Ok(found)
+}
+
+/// Refuses queries of another dimension than the items.
+pub(crate) fn check_dimension(queries: &Embeddings, dimension: usize) -> Result<()> {
+    if queries.dimension() == dimension {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Embeddings,
+        format!(
+            "the query has {} numbers, but the gallery's embeddings have {dimension}",
+            queries.dimension()
+        ),
+        "embed the query with the encoder of the gallery",
+    ))
 }
 
 /// The best hits, in their order.

@@ -163,6 +163,11 @@ impl Points {
         }
     }
 
+    /// The numbers that are multiplied or subtracted, [N, d]: of unit length for the cosine. None for Hamming's similarity.
+    pub(crate) fn rows(&self) -> &[f32] {
+        &self.rows
+    }
+
     /// Measures and prepares embeddings; see [`measure`].
     pub(crate) fn checked(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
         let (dimension, rows) = (embeddings.dimension(), embeddings.values());

@@ -259,11 +259,11 @@ mod a_gallery {
         without_places(serde_json::from_str(&answer.stdout).unwrap())
     }
 
-    /// Without the paths and thumbnails of items, and the name of a query.
+    /// Without the paths and thumbnails of items, the name of a query, and the number of items that were scored.
     fn without_places(mut answer: Value) -> Value {
         match &mut answer {
             Value::Object(fields) => {
-                for place in ["path", "thumbnail", "query"] {
+                for place in ["path", "thumbnail", "query", "scored"] {
                     fields.remove(place);
                 }
                 fields.values_mut().for_each(|value| *value = without_places(value.take()));

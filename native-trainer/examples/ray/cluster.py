@@ -1,15 +1,18 @@
-"""Runs akin on a Ray cluster: the shards of an evaluation, or the trainings of a comparison.
+"""Runs akin on a Ray cluster: the shards of an evaluation, the trainings of a comparison, or the parts of a gallery.
 
     python cluster.py eval --shards 16 --parts DIR -- OPTIONS OF akin eval
     python cluster.py compare -- CONFIG --out DIR AND OTHER OPTIONS OF akin compare
+    python cluster.py index --count 16 --parts DIR --out GALLERY -- MODEL TABLE.csv OPTIONS OF akin index
 
 Every machine of the cluster needs `akin` (or AKIN, the path of the program) and the folders of the command line.
 The README beside this file has examples.
 """
 
 import argparse
+import csv
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,15 +83,48 @@ def compare(cluster: Cluster, options: list[str]) -> None:
     print(cluster.one([AKIN, "compare", *options]), end="")
 
 
+def index(cluster: Cluster, count: int, parts: Path, out: Path, options: list[str]) -> None:
+    """Embeds the pictures of a table in parts, and joins these. A part that is there is kept."""
+    if out.exists():
+        sys.exit(f"{out} exists; `akin index {out} --add` adds to a gallery")
+    model, table, *others = options
+    parts.mkdir(parents=True, exist_ok=True)
+    with open(table, newline="") as file:
+        header, *rows = csv.reader(file)
+    folders, commands, tables = [], [], []
+    for number in range(count):
+        folders.append(parts / f"part-{number + 1}.gallery")
+        if (folders[-1] / "segments").is_dir():
+            continue
+        # Beside the table, so that paths begin in the same folder.
+        tables.append(Path(table).with_suffix(f".part-{number + 1}-of-{count}.csv"))
+        with open(tables[-1], "w", newline="") as file:
+            part = rows[len(rows) * number // count : len(rows) * (number + 1) // count]
+            csv.writer(file, lineterminator="\n").writerows([header, *part])
+        commands.append([AKIN, "index", model, str(tables[-1]), "--out", str(folders[-1]), *others])
+    failed = cluster.all(commands)
+    for file in tables:
+        file.unlink()
+    if failed:
+        sys.exit(f"{failed} of {count} parts failed; the same command makes them again")
+    shutil.copytree(folders[0], out)
+    if count > 1:
+        print(cluster.one([AKIN, "index", str(out), "--collect", *map(str, folders[1:])]), end="")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_subparsers(dest="what", required=True)
-    for name in ["eval", "compare"]:
+    for name in ["eval", "compare", "index"]:
         command = what.add_parser(name)
         command.add_argument("--cpus", type=float, default=1, help="CPUs for each process")
         command.add_argument("--gpus", type=float, default=0, help="GPUs for each process")
         if name == "eval":
             command.add_argument("--shards", type=int, required=True)
+        if name == "index":
+            command.add_argument("--count", type=int, required=True, help="the number of parts")
+            command.add_argument("--out", type=Path, required=True, help="the gallery to make")
+        if name != "compare":
             command.add_argument("--parts", type=Path, required=True, help="a shared folder")
         command.add_argument("options", nargs="+", help="options of akin, after --")
     args = parser.parse_args()
@@ -96,6 +132,8 @@ def main() -> None:
     cluster = Cluster(args.cpus, args.gpus)
     if args.what == "eval":
         evaluate(cluster, args.shards, args.parts, args.options)
+    elif args.what == "index":
+        index(cluster, args.count, args.parts, args.out, args.options)
     else:
         compare(cluster, args.options)
 

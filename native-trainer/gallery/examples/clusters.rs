@@ -1,10 +1,10 @@
 //! Writes a gallery without pictures, to measure search: embeddings in clusters, which are the classes.
 //!
 //! ```sh
-//! cargo run --release -p akin-gallery --example clusters -- FOLDER ROWS DIMENSION float32|float16|int8 [CLASSES]
+//! cargo run --release -p akin-gallery --example clusters -- FOLDER ROWS DIMENSION float32|float16|int8 CLASSES [more]
 //! ```
 //!
-//! Each cluster has a random centre, and each row is its centre plus noise of the same length, in unit length.
+//! With `more` the rows are added to the gallery that is there. Each cluster has a random centre, and each row is its centre plus noise of the same length, in unit length.
 
 use std::path::Path;
 
@@ -25,7 +25,8 @@ fn main() -> Result<()> {
         "float16" => Numbers::Float16,
         _ => Numbers::Float32,
     };
-    let classes: usize = arguments.get(4).map_or(Ok(100), |classes| classes.parse())?;
+    let classes: usize = get(4)?.parse()?;
+    let folder = Path::new(get(0)?);
     let settings = Settings {
         encoder: EncoderNote { name: "clusters".into(), digest: String::new(), files: Vec::new() },
         dimension: d,
@@ -33,7 +34,10 @@ fn main() -> Result<()> {
         numbers,
         levels: vec!["half".into(), "cluster".into()],
     };
-    let mut writer = Writer::create(Path::new(get(0)?), settings, Vec::new())?;
+    let mut writer = match arguments.get(5) {
+        Some(_) => Writer::open(folder)?,
+        None => Writer::create(folder, settings, Vec::new())?,
+    };
     let centres = uniform(&mut stream(0, "centres", &[]), classes * d, -1.0, 1.0);
     for first in (0..rows).step_by(PART) {
         let part = first..rows.min(first + PART);

@@ -82,7 +82,7 @@ pub struct IndexArgs {
     /// ones after each change.
     #[arg(long)]
     pub calibrate: bool,
-    /// The names of the levels, coarse to fine: those of the folders, or the columns of `--relabel`.
+    /// The names of the levels, coarse to fine: those of the folders, or the columns of a table.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub levels: Vec<String>,
     /// How embeddings are stored: in 32, 16 or 8 bits a number. What fewer bits cost is said.

@@ -17,6 +17,7 @@ use akin_core::models::BackboneConfig;
 use akin_core::nearest::{Ask, nearest};
 use akin_core::neighbours::Known;
 use akin_core::search::Hit;
+use akin_core::shortlist::{Shortlist, Shortlisted};
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{Filter, Labels, Taxonomy, UNKNOWN};
 use anyhow::Result;
@@ -50,6 +51,8 @@ pub struct KnownGallery {
     /// The files of the items; none in a bundle.
     pub paths: Vec<PathBuf>,
     stored: Stored,
+    /// Codes of the items, with which many are excluded before their embeddings are read.
+    shortlist: Option<Shortlist>,
     /// The row in `labels` of each item, if some items have no labels.
     rows: Option<Vec<Option<usize>>>,
     best_scores: Option<BestScores>,
@@ -81,6 +84,8 @@ pub struct Question {
 pub struct Found {
     /// The nearest items, best first.
     pub hits: Vec<Hit>,
+    /// The number of items whose scores were computed to find them. Codes have excluded the others.
+    pub scored: usize,
     /// Whether nothing in the gallery is like it.
     pub unlike: bool,
     /// The answer; `None` where the gallery has no calibration, and where not all items take part.
@@ -121,6 +126,7 @@ impl KnownGallery {
             labels: bundle.manifest.labels(&bundle.file(&bundle.manifest.labels)?)?.select(&items),
             paths: Vec::new(),
             stored: Stored::Memory(embeddings),
+            shortlist: None,
             rows: None,
             best_scores: entry.best_scores.clone(),
             calibration: entry.calibration.clone(),
@@ -151,6 +157,7 @@ impl KnownGallery {
             best_scores: certainty.as_ref().and_then(|certainty| certainty.best_scores.clone()),
             calibration: certainty.and_then(|certainty| certainty.calibration),
             stored: Stored::Disk(gallery.clone()),
+            shortlist: None,
         })
     }
 
@@ -181,7 +188,30 @@ impl KnownGallery {
             best_scores: own.best_scores(),
             calibration: own.calibration(),
             stored: Stored::Memory(embedded.embeddings),
+            shortlist: None,
         })
+    }
+
+    /// With codes of the items in memory, for many searches one after another.
+    ///
+    /// # Errors
+    ///
+    /// Embeddings that cannot be read.
+    pub fn with_shortlist(self) -> Result<Self> {
+        let shortlist = Shortlist::new(self.rows(), self.similarity)?;
+        Ok(Self { shortlist, ..self })
+    }
+
+    /// The nearest items of each query, and how many items were scored for it.
+    fn nearest(&self, queries: &Embeddings, ask: &Ask) -> Result<Shortlisted> {
+        match &self.shortlist {
+            Some(shortlist) => Ok(shortlist.nearest(self.rows(), queries, ask)?),
+            None => {
+                let hits = nearest(self.rows(), queries, self.similarity, ask)?;
+                let scored = ask.items.map_or(self.items(), <[usize]>::len);
+                Ok(Shortlisted { scored: vec![scored; hits.len()], hits })
+            }
+        }
     }
 
     /// The number of items.
@@ -286,7 +316,7 @@ impl KnownGallery {
         }
         let asked = if is_whole { (*count).max(VOTERS) } else { *count };
         let ask = Ask { items: items.as_deref(), classes: classes.as_deref(), itself, ..Ask::new(asked) };
-        let mut found = nearest(self.rows(), queries, self.similarity, &ask)?;
+        let Shortlisted { hits: mut found, scored } = self.nearest(queries, &ask)?;
         if is_whole
             && self.is_calibrated()
             && let Some(rows) = &self.rows
@@ -294,19 +324,19 @@ impl KnownGallery {
             // Items without labels may leave too few voters among the nearest.
             let labelled: Vec<usize> = (0..rows.len()).filter(|&item| rows[item].is_some()).collect();
             let ask = Ask { items: Some(&labelled), itself, ..Ask::new(VOTERS) };
-            let voters = nearest(self.rows(), queries, self.similarity, &ask)?;
+            let voters = self.nearest(queries, &ask)?.hits;
             for (hits, voters) in found.iter_mut().zip(voters) {
                 let others: Vec<Hit> = voters.into_iter().filter(|voter| !hits.contains(voter)).collect();
                 hits.extend(others);
             }
         }
-        let said = |mut hits: Vec<Hit>| {
+        let said = |(mut hits, scored): (Vec<Hit>, usize)| {
             let unlike = is_whole && known.is_unlike(&hits, *promise);
             let answer = if is_whole { known.answer(&hits, *promise) } else { None };
             hits.truncate(*count);
-            Found { hits, unlike, answer: answer.map(|answered| answered.answer) }
+            Found { hits, scored, unlike, answer: answer.map(|answered| answered.answer) }
         };
-        Ok(found.into_iter().map(said).collect())
+        Ok(found.into_iter().zip(scored).map(said).collect())
     }
 
     /// The labels of an item, coarse → fine.
@@ -416,7 +446,9 @@ impl KnownGallery {
         };
         let items: Vec<Value> = found.hits.iter().map(item).collect();
         let answer = found.answer.as_ref().map(|answer| self.answer_json(answer, promise));
-        json!({ "unlike_the_gallery": found.unlike, "answer": answer, "items": items })
+        json!({
+            "unlike_the_gallery": found.unlike, "answer": answer, "items": items, "scored": found.scored,
+        })
     }
 
     /// Why nothing is sure at a promise.

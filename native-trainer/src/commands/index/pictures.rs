@@ -33,7 +33,7 @@ pub struct Listed {
 
 impl Listed {
     /// The pictures of these paths: folders, tables in CSV or Parquet, image files, or `-` for a list of files on standard
-    /// input. `levels` gives the names of the levels of folders.
+    /// input. `levels` gives the names of the levels of folders, and the columns of a table.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl Listed {
             ["csv", "tsv", "parquet"].iter().any(|table| ending.eq_ignore_ascii_case(table))
         });
         if is_table {
-            return Self::of_table(&whole);
+            return Self::of_table(&whole, levels);
         }
         Ok(Self { rows: vec![row(&whole, whole.parent().unwrap_or(Path::new("")))?], ..Self::default() })
     }
@@ -133,11 +133,15 @@ impl Listed {
         Ok(Self { rows, storage: None, levels: if depth == 0 { Vec::new() } else { levels } })
     }
 
-    /// The pictures that a table names or holds.
-    fn of_table(table: &Path) -> Result<Self> {
-        let layout = detect(table)?;
-        for note in &layout.notes {
-            terminal::say(format_args!("        Note {note}"));
+    /// The pictures that a table names or holds. Without names, its levels are those that its columns seem to be.
+    fn of_table(table: &Path, levels: &[String]) -> Result<Self> {
+        let mut layout = detect(table)?;
+        if levels.is_empty() {
+            for note in &layout.notes {
+                terminal::say(format_args!("        Note {note}"));
+            }
+        } else {
+            layout.name_levels(levels)?;
         }
         let fault = || format!("the layout of {} is not known", table.display());
         let data = layout.data.clone().try_into().advise(fault, "give a table with a column of paths")?;

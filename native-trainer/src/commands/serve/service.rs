@@ -1,6 +1,7 @@
 //! A gallery over HTTP, for programs: what it has, its items with thumbnails, and search.
 //!
-//! Searches wait in a queue. One thread takes all that wait there, so that many of them are one pass over the embeddings.
+//! Searches wait in a queue. One thread takes all that wait there, so that many of them are one pass over the gallery. Codes of
+//! all items stay in memory, so that few embeddings are read.
 //! Other requests have threads of their own. The gallery is opened again when a writer has changed it.
 
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ pub fn start(folder: &Path, device: DeviceName, show_paths: bool) -> Result<Api>
         folder: folder.to_owned(),
         device,
         show_paths,
-        known: RwLock::new(Arc::new(KnownGallery::of_gallery(&gallery, Some(device))?)),
+        known: RwLock::new(Arc::new(KnownGallery::of_gallery(&gallery, Some(device))?.with_shortlist()?)),
         thumbnails: Thumbnails::default(),
     });
     let (searches, waiting) = sync_channel(QUEUE);
@@ -246,7 +247,8 @@ impl Service {
 
     fn open_again(&self) {
         let open = || -> Result<KnownGallery> {
-            KnownGallery::of_gallery(&Arc::new(Gallery::open(&self.folder)?), Some(self.device))
+            let gallery = Arc::new(Gallery::open(&self.folder)?);
+            KnownGallery::of_gallery(&gallery, Some(self.device))?.with_shortlist()
         };
         match open() {
             Ok(known) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known),
