@@ -26,7 +26,11 @@ use serde::Serialize;
 use crate::certainty::{Answer, BestScores, Calibration, Certain, Promise, VOTERS};
 use crate::search::Hit;
 use crate::taxonomy::{Filter, Labels, UNKNOWN};
+use crate::threads::in_order;
 use crate::votes::{Vote, votes};
+
+/// The items that a filter is asked about together.
+const PART: usize = 1 << 16;
 
 /// What is known of the items of a gallery.
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,10 +154,13 @@ impl Known<'_> {
     pub fn items(&self, filter: &Filter) -> Vec<usize> {
         let Some(labels) = self.labels else { return Vec::new() };
         let keeps = |item: &usize| match self.row(*item) {
-            Some(row) => filter.keeps(labels.paths(row)),
+            Some(row) => filter.keeps_item(labels, row),
             None => filter.keeps([]),
         };
-        (0..self.len()).filter(keeps).collect()
+        let part = |part: usize| -> Vec<usize> {
+            (part * PART..self.len().min((part + 1) * PART)).filter(keeps).collect()
+        };
+        in_order(self.len().div_ceil(PART), part).concat()
     }
 
     /// The class of each item at a level, 1 … L; [`UNKNOWN`] where it is not known.

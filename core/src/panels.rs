@@ -10,10 +10,32 @@
 //! compiler turns into vector instructions: once for each instruction set of the machine's family, of which the best
 //! is chosen when the program runs. A machine without a fused multiply-add computes it in software, slowly.
 
+use std::ops::Range;
+
 use macerator::{Simd, with_simd};
 
 /// The number of items in a panel: two of the widest vectors.
-const PANEL: usize = 32;
+pub(crate) const PANEL: usize = 32;
+
+/// A number of an item, as it is kept.
+pub(crate) trait Number: Copy + Default {
+    /// What it is in the sums.
+    fn value(self) -> f32;
+}
+
+impl Number for f32 {
+    #[inline(always)]
+    fn value(self) -> f32 {
+        self
+    }
+}
+
+impl Number for i8 {
+    #[inline(always)]
+    fn value(self) -> f32 {
+        f32::from(self)
+    }
+}
 
 /// What each pair of numbers adds to the sum of a pair of embeddings.
 pub(crate) trait Term: Copy {
@@ -46,19 +68,19 @@ impl Term for SquaredDifference {
 
 /// N embeddings of d numbers in panels of 32 items. The last panel is filled up with zeros.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Panels {
+pub(crate) struct Panels<N = f32> {
     dimension: usize,
     count: usize,
     /// [panels, d, 32].
-    numbers: Vec<[f32; PANEL]>,
+    numbers: Vec<[N; PANEL]>,
 }
 
-impl Panels {
+impl<N: Number> Panels<N> {
     /// Panels of embeddings [N, `dimension`], row-major.
-    pub(crate) fn new(dimension: usize, rows: &[f32]) -> Self {
+    pub(crate) fn new(dimension: usize, rows: &[N]) -> Self {
         /// The numbers of each item that are copied at a time: they stay in the first-level cache, as read and as written.
         const RUN: usize = 16;
-        let mut numbers = vec![[0.0; PANEL]; (rows.len() / dimension).div_ceil(PANEL) * dimension];
+        let mut numbers = vec![[N::default(); PANEL]; (rows.len() / dimension).div_ceil(PANEL) * dimension];
         for (rows, panel) in rows.chunks(PANEL * dimension).zip(numbers.chunks_exact_mut(dimension)) {
             for (run, panel) in (0..).step_by(RUN).zip(panel.chunks_mut(RUN)) {
                 for (i, row) in rows.chunks_exact(dimension).enumerate() {
@@ -76,6 +98,27 @@ impl Panels {
         self.count
     }
 
+    /// Adds the items of others behind these, whose last panel is full.
+    pub(crate) fn extend(&mut self, others: Self) {
+        debug_assert!(self.count.is_multiple_of(PANEL) && self.dimension == others.dimension);
+        self.numbers.extend(others.numbers);
+        self.count += others.count;
+    }
+
+    /// As [`Panels::add_up`], with the items of some of the panels.
+    pub(crate) fn add_up_some(
+        &self,
+        panels: Range<usize>,
+        queries: &[f32],
+        sums: &mut [f32],
+        stride: usize,
+        term: impl Term,
+    ) {
+        let count = self.count.min(panels.end * PANEL) - panels.start * PANEL;
+        let numbers = &self.numbers[panels.start * self.dimension..panels.end * self.dimension];
+        add_up(queries, self.dimension, numbers, count, sums, stride, term);
+    }
+
     /// Σ term(x, y) of queries [Q, d], row-major, with all these items. The sums of a query are `stride` places behind
     /// those of the query before: [Q, `stride`], of which the first N columns are written.
     pub(crate) fn add_up(&self, queries: &[f32], sums: &mut [f32], stride: usize, term: impl Term) {
@@ -87,20 +130,20 @@ impl Panels {
 
 /// The sums of all `queries` with all items of `panels`.
 #[with_simd]
-fn add_up<S: Simd, T: Term>(
+fn add_up<S: Simd, T: Term, N: Number>(
     queries: &[f32],
     dimension: usize,
-    panels: &[[f32; PANEL]],
+    panels: &[[N; PANEL]],
     count: usize,
     sums: &mut [f32],
     stride: usize,
     term: T,
 ) {
     /// Some panels stay in the second-level cache while all queries meet them: 512 KiB.
-    const CACHED: usize = (512 << 10) / size_of::<[f32; PANEL]>();
+    const CACHED: usize = 512 << 10;
     let _ = term;
     let wide = S::lanes32() == 16;
-    let cached = (CACHED / dimension).max(1) * dimension;
+    let cached = (CACHED / size_of::<[N; PANEL]>() / dimension).max(1) * dimension;
     for (part, panels) in panels.chunks(cached).enumerate() {
         let first = part * cached / dimension * PANEL;
         let mut done = 0;
@@ -110,13 +153,13 @@ fn add_up<S: Simd, T: Term>(
                 let row = |q: usize| &rows[q * dimension..][..dimension];
                 // The registers hold this number of sums.
                 if wide {
-                    let tile = tile::<T, 8, PANEL>(std::array::from_fn(row), panel, 0);
+                    let tile = tile::<T, N, 8, PANEL>(std::array::from_fn(row), panel, 0);
                     write(&tile, sums, [count, stride], done, items);
                 } else {
                     for first in [0, 4] {
                         for lane in [0, PANEL / 2] {
                             let rows = std::array::from_fn(|q| row(first + q));
-                            let tile = tile::<T, 4, { PANEL / 2 }>(rows, panel, lane);
+                            let tile = tile::<T, N, 4, { PANEL / 2 }>(rows, panel, lane);
                             write(&tile, sums, [count, stride], done + first, items + lane);
                         }
                     }
@@ -126,7 +169,7 @@ fn add_up<S: Simd, T: Term>(
         }
         for row in groups.remainder().chunks_exact(dimension) {
             for (panel, items) in panels.chunks_exact(dimension).zip((first..count).step_by(PANEL)) {
-                write(&tile::<T, 1, PANEL>([row], panel, 0), sums, [count, stride], done, items);
+                write(&tile::<T, N, 1, PANEL>([row], panel, 0), sums, [count, stride], done, items);
             }
             done += 1;
         }
@@ -135,19 +178,23 @@ fn add_up<S: Simd, T: Term>(
 
 /// The sums of Q queries with `LANES` items of a panel, from item `lane`.
 #[inline(always)]
-fn tile<T: Term, const Q: usize, const LANES: usize>(
+fn tile<T: Term, N: Number, const Q: usize, const LANES: usize>(
     queries: [&[f32]; Q],
-    panel: &[[f32; PANEL]],
+    panel: &[[N; PANEL]],
     lane: usize,
 ) -> [[f32; LANES]; Q] {
     // Equal lengths, so that no access needs a check.
     let queries = queries.map(|query| &query[..panel.len()]);
     let mut sums = [[0.0; LANES]; Q];
     for (k, numbers) in panel.iter().enumerate() {
-        let items = &numbers[lane..lane + LANES];
+        // A loop, which the compiler vectorises, as it does not `from_fn`.
+        let mut items = [0.0; LANES];
+        for (item, number) in items.iter_mut().zip(&numbers[lane..lane + LANES]) {
+            *item = number.value();
+        }
         for (sums, query) in sums.iter_mut().zip(queries) {
             let x = query[k];
-            for (sum, &y) in sums.iter_mut().zip(items) {
+            for (sum, y) in sums.iter_mut().zip(items) {
                 *sum = T::add(x, y, *sum);
             }
         }
@@ -220,8 +267,26 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_have_the_sums_of_their_values_and_panels_are_joined() {
+        let codes: Vec<i8> = (0..75 * 9).map(|i| (i * 37 % 255) as u8 as i8).collect();
+        let values: Vec<f32> = codes.iter().map(|&code| f32::from(code)).collect();
+        let (queries, mut expected) = (rows(3, 9, 0), vec![0.0; 3 * 75]);
+        Panels::new(9, &values).add_up(&queries, &mut expected, 75, Product);
+        let mut panels = Panels::new(9, &codes[..64 * 9]);
+        panels.extend(Panels::new(9, &codes[64 * 9..]));
+        let mut sums = vec![0.0; 3 * 75];
+        panels.add_up(&queries, &mut sums, 75, Product);
+        assert_eq!(sums, expected);
+        let mut some = vec![0.0; 3 * 43];
+        panels.add_up_some(1..3, &queries, &mut some, 43, Product);
+        for (some, all) in some.chunks(43).zip(expected.chunks(75)) {
+            assert_eq!(some, &all[32..]);
+        }
+    }
+
+    #[test]
     fn nothing_has_no_sums() {
-        Panels::new(3, &[]).add_up(&rows(2, 3, 0), &mut [], 0, Product);
+        Panels::<f32>::new(3, &[]).add_up(&rows(2, 3, 0), &mut [], 0, Product);
         Panels::new(3, &rows(4, 3, 0)).add_up(&[], &mut [], 4, Product);
     }
 }

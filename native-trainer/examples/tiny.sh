@@ -40,4 +40,4 @@ expect_failure() {
 }
 
 # scores TABLE: table.csv without the columns for seconds per step and peak memory.
-scores() { grep -v '^#' "$1" | sed -E 's/,[^,]*,[^,]*(,[^,]*)$/\1/'; }
+scores() { grep -v '^#' "$1" | sed -E 's/,[^,]*,[^,]*(,[^,]*,[^,]*)$/\1/'; }

@@ -56,9 +56,15 @@ impl Filter {
         (self.within.is_empty() || is_of(&self.within)) && !is_of(&self.not)
     }
 
+    /// Whether item `i` takes part.
+    pub fn keeps_item(&self, labels: &Labels, i: usize) -> bool {
+        // Most labels have one path, which needs no list.
+        if labels.has_one_path() { self.keeps([labels.row(i)]) } else { self.keeps(labels.paths(i)) }
+    }
+
     /// The items that take part, in their order.
     pub fn items(&self, labels: &Labels) -> Vec<usize> {
-        (0..labels.len()).filter(|&item| self.keeps(labels.paths(item))).collect()
+        (0..labels.len()).filter(|&item| self.keeps_item(labels, item)).collect()
     }
 
     /// Whether all items take part.

@@ -289,6 +289,11 @@ impl Labels {
         self.kin.as_ref().map(|kin| (&kin.kinship, &kin.kinds[..]))
     }
 
+    /// Whether each item has one label path.
+    pub fn has_one_path(&self) -> bool {
+        self.kin.is_none()
+    }
+
     /// All label paths of item `i`.
     pub fn paths(&self, i: usize) -> Vec<&[u32]> {
         let paths = self.kin.as_ref().map_or(&[][..], |kin| kin.kinship.paths(kin.kinds[i]));

@@ -258,8 +258,9 @@ impl KnownGallery {
         if pictures.is_empty() {
             return Ok(Vec::new());
         }
-        let (encoder, device) =
-            self.encoder.as_ref().ok_or_else(|| problem("no encoder was loaded", "give a device"))?;
+        let (encoder, device) = self.encoder.as_ref().ok_or_else(|| {
+            problem("the gallery keeps no encoder", "search with an embedding or with an item")
+        })?;
         Ok(encoder.embed(pictures, device)?)
     }
 
