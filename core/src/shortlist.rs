@@ -337,7 +337,7 @@ impl Best {
             self.reached = self.reached.max(least);
         }
         let reached = self.reached;
-        self.items.retain(|&(_, upper)| !(upper < reached));
+        self.items.retain(|&(_, upper)| upper.is_nan() || upper >= reached);
     }
 
     /// Joins what was found behind.
