@@ -47,7 +47,7 @@
 //!
 //! - [`taxonomy`], [`relevance`]: the label tree, and how much an item matters to a query;
 //! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
-//!   and how they are compared; [`search`]: the ranked list of one query; [`nearest`]: those of many;
+//!   and how they are compared; [`search`]: the ranked list of one query; [`nearest`]: those of many; [`shortlist`]: the same from codes of 8 bits;
 //!   [`duplicates`]: items that are nearly equal; [`votes`]: the classes of its neighbours;
 //!   [`certainty`]: how far their answer can be trusted; [`neighbours`]: all that they say together;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;

@@ -1,8 +1,11 @@
 //! What a gallery on disk promises: rows and embeddings as they were written, changes that are whole, and readers that keep
 //! what they opened.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use akin_core::embeddings::Rows;
 use akin_core::similarity::Similarity;
@@ -140,6 +143,39 @@ fn a_reader_keeps_what_it_opened() {
         assert_eq!(numbers(&before), [0, 1, 2, 3, 4, 5]);
     }
     assert_eq!(numbers(&Gallery::open(folder.path()).unwrap()), [0, 2, 3, 4, 5, 6]);
+}
+
+/// Each change replaces all rows by three others. A reader meets the three of one change, whatever the writer does meanwhile.
+#[test]
+fn readers_under_a_writer_get_one_consistent_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gallery");
+    let mut writer = create(&path);
+    add(&mut writer, 0..3);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let read = || {
+            let mut seen = HashSet::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let found = numbers(&Gallery::open(&path).unwrap());
+                assert_eq!(found, [found[0], found[0] + 1, found[0] + 2]);
+                seen.insert(found[0]);
+            }
+            seen.len()
+        };
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        for change in 1..100 {
+            let gone = writer.rows().unwrap();
+            stage(&mut writer, 3 * change..3 * change + 3);
+            writer.commit(&gone.iter().map(|(place, _)| *place).collect::<Vec<_>>()).unwrap();
+            if change % 7 == 0 {
+                writer.compact().unwrap();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let seen = readers.map(|reader| reader.join().unwrap());
+        assert!(seen.iter().all(|&seen| seen > 1), "{seen:?}");
+    });
 }
 
 #[test]
