@@ -10,6 +10,7 @@
 | `classify`, `Classifier` | what a gallery takes queries for, and how far that holds |
 | `metrics` | the metrics of one ranking, their catalogue, and `curve` |
 | `Taxonomy` | the tree of classes that labels form |
+| `pml`, `torchmetrics`, `oml`, `runs` | the interfaces of other libraries to the same evaluation |
 
 All take arrays of numpy and torch, and frames of pandas, polars and pyarrow. What they refuse is an `akin.Error`, with a
 hint.
