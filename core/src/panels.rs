@@ -98,6 +98,13 @@ impl<N: Number> Panels<N> {
         self.count
     }
 
+    /// The first items, a multiple of 32.
+    pub(crate) fn first(&self, count: usize) -> Self {
+        debug_assert!(count.is_multiple_of(PANEL) && count <= self.count);
+        let numbers = self.numbers[..count / PANEL * self.dimension].to_vec();
+        Self { dimension: self.dimension, count, numbers }
+    }
+
     /// Adds the items of others behind these, whose last panel is full.
     pub(crate) fn extend(&mut self, others: Self) {
         debug_assert!(self.count.is_multiple_of(PANEL) && self.dimension == others.dimension);

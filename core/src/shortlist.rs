@@ -82,29 +82,51 @@ impl Shortlist {
         if !matches!(similarity, Similarity::Cosine | Similarity::Dot | Similarity::Euclidean) {
             return Ok(None);
         }
-        let (count, dimension) = (rows.len(), rows.dimension());
-        let mut all = Self {
+        let empty = Self {
             similarity,
-            dimension,
-            codes: Panels::new(dimension, &[]),
-            scales: Vec::with_capacity(count),
-            errors: Vec::with_capacity(count),
-            lengths: Vec::with_capacity(count),
+            dimension: rows.dimension(),
+            codes: Panels::new(rows.dimension(), &[]),
+            scales: Vec::new(),
+            errors: Vec::new(),
+            lengths: Vec::new(),
         };
-        let firsts: Vec<usize> = (0..count).step_by(BLOCK).collect();
+        Ok(Some(empty.with_rest(rows)?))
+    }
+
+    /// The codes of more items, of which the first are those of these codes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shortlist::new`].
+    pub fn extended(&self, rows: &dyn Rows) -> Result<Self> {
+        let count = self.len() / BLOCK * BLOCK;
+        let first = Self {
+            similarity: self.similarity,
+            dimension: self.dimension,
+            codes: self.codes.first(count),
+            scales: self.scales[..count].to_vec(),
+            errors: self.errors[..count].to_vec(),
+            lengths: self.lengths[..count].to_vec(),
+        };
+        first.with_rest(rows)
+    }
+
+    /// With the items behind these, whose number is a multiple of [`PANEL`].
+    fn with_rest(mut self, rows: &dyn Rows) -> Result<Self> {
+        let firsts: Vec<usize> = (self.len()..rows.len()).step_by(BLOCK).collect();
         for firsts in firsts.chunks(BLOCKS) {
             for part in in_order(firsts.len(), |number| {
                 let first = firsts[number];
-                Self::part(rows, similarity, first, count.min(first + BLOCK) - first)
+                Self::part(rows, self.similarity, first, rows.len().min(first + BLOCK) - first)
             }) {
                 let part = part?;
-                all.codes.extend(part.codes);
-                all.scales.extend(part.scales);
-                all.errors.extend(part.errors);
-                all.lengths.extend(part.lengths);
+                self.codes.extend(part.codes);
+                self.scales.extend(part.scales);
+                self.errors.extend(part.errors);
+                self.lengths.extend(part.lengths);
             }
         }
-        Ok(Some(all))
+        Ok(self)
     }
 
     fn part(rows: &dyn Rows, similarity: Similarity, first: usize, count: usize) -> Result<Self> {
@@ -451,6 +473,20 @@ mod tests {
             check(&zeros, &zeros, similarity, &Ask::new(2), "zeros");
         }
         assert!(Shortlist::new(&zeros, Similarity::Cosine).is_err());
+    }
+
+    #[test]
+    fn codes_are_extended_by_more_items() {
+        let (all, queries) = (clusters(5000, 9, 0.2, 0), clusters(4, 9, 0.2, 1));
+        let whole = Shortlist::new(&all, Similarity::Cosine).unwrap().unwrap();
+        let expected = whole.nearest(&all, &queries, &Ask::new(20)).unwrap();
+        for first in [0, 31, 2048, 2100, 4999, 5000] {
+            let some = embeddings(9, all.values()[..first * 9].to_vec());
+            let extended =
+                Shortlist::new(&some, Similarity::Cosine).unwrap().unwrap().extended(&all).unwrap();
+            assert_eq!(extended.len(), 5000);
+            assert_eq!(extended.nearest(&all, &queries, &Ask::new(20)).unwrap(), expected, "{first}");
+        }
     }
 
     #[test]

@@ -192,13 +192,25 @@ impl KnownGallery {
         })
     }
 
-    /// With codes of the items in memory, for many searches one after another.
+    /// With codes of the items in memory, for many searches one after another. Those of `before`, the gallery as it was, are
+    /// taken for the items that it has at the same places.
     ///
     /// # Errors
     ///
     /// Embeddings that cannot be read.
-    pub fn with_shortlist(self) -> Result<Self> {
-        let shortlist = Shortlist::new(self.rows(), self.similarity)?;
+    pub fn with_shortlist(self, before: Option<&Self>) -> Result<Self> {
+        let is_longer = |before: &&Self| match (&before.stored, &self.stored) {
+            (Stored::Disk(before), Stored::Disk(now)) => {
+                let (old, new) = (&before.manifest().settings, &now.manifest().settings);
+                (&old.encoder, old.numbers) == (&new.encoder, new.numbers)
+                    && now.rows().get(..before.rows().len()) == Some(before.rows())
+            }
+            _ => false,
+        };
+        let shortlist = match before.filter(is_longer).and_then(|before| before.shortlist.as_ref()) {
+            Some(before) => Some(before.extended(self.rows())?),
+            None => Shortlist::new(self.rows(), self.similarity)?,
+        };
         Ok(Self { shortlist, ..self })
     }
 

@@ -54,7 +54,7 @@ pub fn start(folder: &Path, device: DeviceName, show_paths: bool) -> Result<Api>
         folder: folder.to_owned(),
         device,
         show_paths,
-        known: RwLock::new(Arc::new(known(&gallery, device)?)),
+        known: RwLock::new(Arc::new(known(&gallery, device, None)?)),
         thumbnails: Thumbnails::default(),
     });
     let (searches, waiting) = sync_channel(QUEUE);
@@ -79,10 +79,10 @@ pub fn start(folder: &Path, device: DeviceName, show_paths: bool) -> Result<Api>
     Ok(Api { names: &["gallery", "classes", "items", "search", "openapi.json"], handler: Box::new(handler) })
 }
 
-/// A gallery with its encoder, if it keeps one, and codes of its items.
-fn known(gallery: &Arc<Gallery>, device: DeviceName) -> Result<KnownGallery> {
+/// A gallery with its encoder, if it keeps one, and codes of its items, some of which `before` may have.
+fn known(gallery: &Arc<Gallery>, device: DeviceName, before: Option<&KnownGallery>) -> Result<KnownGallery> {
     let has_encoder = !gallery.manifest().settings.encoder.files.is_empty();
-    KnownGallery::of_gallery(gallery, has_encoder.then_some(device))?.with_shortlist()
+    KnownGallery::of_gallery(gallery, has_encoder.then_some(device))?.with_shortlist(before)
 }
 
 fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<()> {
@@ -252,7 +252,9 @@ impl Service {
     }
 
     fn open_again(&self) {
-        let open = || -> Result<KnownGallery> { known(&Arc::new(Gallery::open(&self.folder)?), self.device) };
+        let open = || -> Result<KnownGallery> {
+            known(&Arc::new(Gallery::open(&self.folder)?), self.device, Some(&self.known()))
+        };
         match open() {
             Ok(known) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known),
             Err(error) => terminal::warn(format_args!("the gallery as it was is served on: {error}")),
