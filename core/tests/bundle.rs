@@ -372,6 +372,7 @@ fn index() -> Index {
         path: path.into(),
         title: format!("Title of {path}"),
         description: "Früchte".into(),
+        sample: path == "grocery",
     };
     Index { bundles: vec![entry("grocery"), entry("sets/creatures")] }
 }

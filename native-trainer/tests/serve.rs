@@ -371,6 +371,72 @@ mod a_gallery {
     }
 
     #[test]
+    fn of_a_larger_gallery_the_page_holds_a_sample() {
+        let at = gallery();
+        at.write("page/index.html", "<p>A page.");
+        let page = at.path("page");
+        let part =
+            |pictures: &str| serve(&at, &["--page", page.to_str().unwrap(), "--page-pictures", pictures]);
+        let server = part("24");
+        assert_eq!(json_of(&server, "/bundles.json")["bundles"][0]["sample"], json!(null));
+        drop(server);
+
+        let server = part("8");
+        assert_eq!(json_of(&server, "/bundles.json")["bundles"][0]["sample"], json!(true));
+        let bundle = json_of(&server, "/bundle/bundle.json");
+        assert_eq!(bundle["gallery"]["count"], 8);
+        assert_eq!(bundle["taxonomy"]["classes"][2].as_array().unwrap().len(), 6, "classes of all pictures");
+        // The sample has each third picture.
+        let (_, found) = search(&server, &json!({ "sample": 2, "count": 23, "detailed": true }));
+        let (_, plain) = search(&server, &json!({ "item": 6, "count": 23 }));
+        let items = |found: &Value| -> Vec<u64> {
+            found["items"].as_array().unwrap().iter().map(|item| item["item"].as_u64().unwrap()).collect()
+        };
+        assert_eq!(items(&found), items(&plain));
+        for item in found["items"].as_array().unwrap() {
+            let number = item["item"].as_u64().unwrap();
+            assert_eq!(item["sample"].as_u64(), (number % 3 == 0).then_some(number / 3));
+        }
+        assert!(plain.get("neighbours").is_none() && plain["items"][0].get("sample").is_none());
+        let said = &found["neighbours"];
+        let vote = &said["votes"][2];
+        let class = said["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|class| (&class["level"], &class["class"]) == (&vote["level"], &vote["class"]));
+        assert_eq!(class.unwrap()["names"].as_array().unwrap().len(), 3);
+        let (_, within) =
+            search(&server, &json!({ "sample": 2, "within": [found_class(&server)], "detailed": true }));
+        assert_eq!(within["neighbours"], json!(null), "of some classes no votes are told");
+
+        let place = plain["items"][0]["thumbnail"].as_str().unwrap();
+        let square = decode(&get(&server, &format!("/{place}&side=20&square=true"), "")).unwrap();
+        assert_eq!((square.width(), square.height()), (20, 20));
+        let version = place.split_once("version=").unwrap().1;
+        let named = json!({ "item": plain["items"][0]["item"], "version": version });
+        assert_eq!(search(&server, &named).0, 200);
+        for gone in [json!({ "item": 6, "version": version }), json!({ "item": 6, "version": "" })] {
+            let (status, answer) = search(&server, &gone);
+            assert!(status == 400 && answer["error"].as_str().unwrap().contains("no longer"), "{answer}");
+        }
+
+        // Pictures that leave the gallery leave the sample, and the others keep their places.
+        at.akin(&["index", "g", "--remove", first_path(&at).as_str()]).expect_code(0);
+        let shrunk = (0..200).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            json_of(&server, "/gallery")["items"] == 23
+        });
+        assert!(shrunk, "the server shows the gallery as it was");
+        let (status, answer) = search(&server, &json!({ "sample": 0 }));
+        assert!(status == 400 && answer["error"].as_str().unwrap().contains("no longer"), "{answer}");
+        let (_, again) = search(&server, &json!({ "sample": 2, "count": 22 }));
+        let before: Vec<u64> =
+            items(&found).into_iter().filter(|&item| item != 0).map(|item| item - 1).collect();
+        assert_eq!(items(&again), before);
+    }
+
+    #[test]
     fn a_gallery_that_grows_is_seen() {
         let at = gallery();
         let server = serve(&at, &[]);
@@ -398,6 +464,8 @@ mod a_gallery {
             (json!({ "item": 1, "embedding": [1.0] }), "not one kind of query"),
             (json!({ "item": 1, "within": ["Dragons"] }), "no class is called"),
             (json!({ "item": 1, "group_by": "genus" }), "genus"),
+            (json!({ "sample": 0 }), "no longer in the gallery"),
+            (json!({ "sample": 0, "item": 0 }), "not one kind of query"),
             (json!({ "item": 1, "count": 0 }), "0 items are asked for"),
             (json!({ "item": 1, "count": 1001 }), "1001 items are asked for"),
             (json!({ "item": 1, "promise": 3 }), "the promise is 3 %"),

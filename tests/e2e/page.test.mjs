@@ -35,7 +35,7 @@ test("the explanation is readable before the engine has loaded", async () => {
       "0.78",
       "0.67",
       "H-AP is the score",
-      "Nothing leaves this page",
+      "Your pictures stay here",
     ])
       assert.ok(text.includes(part), part);
     assert.deepEqual(await axeProblems(page), []);

@@ -11,7 +11,16 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, test } from "node:test";
-import { akin, fixture, openSite, upload, waitForRankings } from "./site.mjs";
+import {
+  akin,
+  bundle,
+  fixture,
+  openSite,
+  serve,
+  upload,
+  waitForNotice,
+  waitForRankings,
+} from "./site.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "akin-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -63,6 +72,14 @@ counts.push(count());
 
 const { visit, address } = await openSite("cpu", [], [gallery]);
 
+// A server whose page holds 12 pictures of the same gallery.
+const SAMPLE = 12;
+const larger = join(folder, "larger.gallery");
+cpSync(gallery, larger, { recursive: true });
+const server = await serve([larger], ["--page-pictures", String(SAMPLE)]);
+after(() => server.stop());
+const { visit: visitLarger } = await openSite("cpu", [], [], server.address);
+
 test("a gallery follows its folder, and a picture finds itself", () => {
   const all = files.length;
   assert.deepEqual(counts, [all - 1, all - 2, all, all - 1]);
@@ -103,6 +120,108 @@ test("the page and programs find in a served gallery what the search finds", asy
     assert.ok(
       !requests.some((url) => new URL(url).pathname === "/search"),
       "the page embeds by itself",
+    );
+  });
+});
+
+test("of a larger gallery the page holds a sample, and the server searches with embeddings", async () => {
+  const expected = search(added, "-k", "100");
+  const read = async (path) =>
+    (await fetch(new URL(path, server.address))).json();
+  assert.equal((await read("bundles.json")).bundles[0].sample, true);
+  const { items: count } = await read("gallery");
+
+  await visitLarger({ query: "?q=3" }, async (page, requests) => {
+    const sent = [];
+    page.on("request", (request) => sent.push(request.postData() ?? ""));
+    const shown = () =>
+      page.$$eval("[data-testid=results] > li", (found) =>
+        found.map(({ dataset }) => ({
+          item: Number(dataset.item),
+          score: Number(dataset.score),
+        })),
+      );
+    const header = await page.textContent("[data-testid=served]");
+    assert.match(header, new RegExp(`sample of\\s+${SAMPLE} pictures`));
+    assert.match(
+      await page.textContent(".bundle"),
+      new RegExp(`${count} pictures`),
+    );
+    assert.ok((await shown()).some(({ item }) => item >= SAMPLE));
+
+    await upload(page, "added.png", later);
+    await waitForRankings(page, "image:added.png");
+    const found = await shown();
+    // The weights of the page have half precision.
+    for (const [place, { score }] of found.slice(0, 10).entries())
+      assert.ok(Math.abs(score - expected[place].score) < 0.01, `${place}`);
+    const [{ embedding }] = sent.filter((body) => body).map(JSON.parse);
+    assert.equal(embedding.length, bundle.encoders[0].dimension);
+    assert.ok(
+      sent.every((body) => body.length < 100 * embedding.length),
+      "more than an embedding is sent",
+    );
+    assert.ok(await page.$("[data-testid=votes]"));
+
+    // The thumbnails of other items come from the server.
+    const other = found.find(({ item }) => item >= SAMPLE);
+    const thumbnail = (address) => /items\/(\d+)\/thumbnail/.exec(address)?.[1];
+    await page.waitForFunction(
+      () => !document.querySelector("akin-thumb[data-failed]"),
+    );
+    const drawn = requests.flatMap((address) => thumbnail(address) ?? []);
+    assert.ok(drawn.length > 0);
+
+    // One of them becomes the query. It has no place in an address, because its number may change.
+    await page.click(`[data-query-item="${other.item}"]`);
+    await waitForRankings(page, `item:${other.item}`);
+    assert.ok((await shown()).every(({ item }) => item !== other.item));
+    assert.doesNotMatch(page.url(), /[?&]q=/);
+
+    const option = "[data-filter='1'] option:nth-child(2)";
+    const order = (await page.textContent(option)).trim();
+    await page.selectOption("[data-filter='1']", { label: order });
+    const { all } = await read(`items?within=${order}&count=1`);
+    const itself = (await page.textContent("[data-testid=query]")).includes(
+      order,
+    );
+    await page.waitForFunction(
+      (expected) =>
+        document.querySelectorAll("[data-testid=results] > li").length ===
+        expected,
+      Math.min(24, all - Number(itself)),
+    );
+  });
+
+  await visitLarger({ query: "?view=map", wait: false }, (page) =>
+    page.waitForSelector("[data-testid=sample]"),
+  );
+});
+
+test("a picture that left the gallery, and a server that has ended, are said", async () => {
+  await visitLarger({ query: "?q=1" }, async (page) => {
+    const { path } = search("--near", "1", "-k", "100").find(
+      ({ item }) => item === 0,
+    );
+    run("index", larger, "--remove", path);
+    const { items: before } = JSON.parse(
+      await (await fetch(new URL("gallery", server.address))).text(),
+    );
+    for (;;) {
+      const answer = await fetch(new URL("gallery", server.address));
+      if ((await answer.json()).items < before) break;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    // The first picture of the sample is the first of the gallery.
+    await page.click("akin-samples [data-item='0']");
+    const { text } = await waitForNotice(page);
+    assert.match(text, /no longer in the gallery/);
+    server.stop();
+    await page.click("akin-samples [data-item='1']");
+    await page.waitForFunction(() =>
+      document
+        .querySelector("[data-testid=notice]")
+        ?.textContent.includes("does not answer"),
     );
   });
 });

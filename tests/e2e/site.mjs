@@ -68,13 +68,13 @@ export const pageFolder =
   process.env.AKIN_PAGE ??
   fileURLToPath(new URL("../../www/dist", import.meta.url));
 
-/** Starts `akin serve` with bundles of the fixture, or with those at absolute paths. Resolves to its address and a function that stops it. */
-export function serve(names = ["bundle", "half"]) {
+/** Starts `akin serve` with bundles of the fixture, or with those at absolute paths, and with options. Resolves to its address and a function that stops it. */
+export function serve(names = ["bundle", "half"], options = []) {
   const bundles = names.map((name) => resolve(fixture(), name));
   // `--page` keeps `akin serve` from building the page.
   const server = spawn(
     akin,
-    ["serve", ...bundles, "--port", "0", "--page", pageFolder],
+    ["serve", ...bundles, ...options, "--port", "0", "--page", pageFolder],
     {
       stdio: ["ignore", "pipe", "pipe"],
     },

@@ -34,7 +34,8 @@ export class Collection {
 
   constructor(
     readonly manifest: Manifest,
-    private readonly ids: Uint32Array,
+    /** [count, L] class ids. */
+    readonly ids: Uint32Array,
     /** The file names of own pictures. */
     private readonly files: readonly string[] = [],
   ) {
@@ -47,6 +48,11 @@ export class Collection {
     const largest = this.grades.at(-1);
     this.classLevels = largest === undefined ? this.levels : ["class"];
     this.reach = largest === undefined ? this.depth : this.grades.map((value) => value / largest);
+  }
+
+  /** The number of pictures that a query ranks. */
+  get pictures(): number {
+    return this.manifest.gallery.count;
   }
 
   /** The class ids of an item at each level, coarse to fine, as far as they are known. In place of a tree, all are its class. */

@@ -25,6 +25,9 @@ pub struct IndexEntry {
     pub title: String,
     /// What the bundle holds, in a sentence.
     pub description: String,
+    /// Whether its gallery is a sample of a larger one, which the server of the page searches.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sample: bool,
 }
 
 impl Index {

@@ -137,7 +137,11 @@ impl Taxonomy {
     }
 
     /// The names of a class and of those above it, coarse → fine.
-    fn path_of(&self, Class { level, class }: Class) -> Vec<&str> {
+    ///
+    /// # Panics
+    ///
+    /// When the tree has no such class.
+    pub fn path_of(&self, Class { level, class }: Class) -> Vec<&str> {
         let above = std::iter::successors(Some((level, class)), |&(level, class)| {
             Some((level - 1, self.parent(level, class)?))
         });

@@ -83,19 +83,26 @@ impl Gallery {
         &self.vectors
     }
 
-    /// Only the pictures that have a label.
-    pub fn labelled(self) -> Self {
-        let (mut rows, mut parts) = (Vec::new(), Vec::new());
+    /// The places of the pictures that have a label.
+    pub fn labelled(&self) -> Vec<usize> {
+        (0..self.rows.len()).filter(|&item| !self.rows[item].labels.is_empty()).collect()
+    }
+
+    /// Only the pictures at these places, which ascend.
+    pub fn select(self, items: &[usize]) -> Self {
+        let (mut rest, mut parts) = (items, Vec::new());
         for part in self.vectors.parts {
-            let own = &self.rows[part.first..part.first + part.len()];
-            let place = |row: usize| part.kept.as_ref().map_or(row as u32, |kept| kept[row]);
-            let kept: Vec<u32> =
-                (0..own.len()).filter(|&row| !own[row].labels.is_empty()).map(place).collect();
-            parts.push(Part { first: rows.len(), kept: Some(kept), matrix: part.matrix });
-            rows.extend(own.iter().filter(|row| !row.labels.is_empty()).cloned());
+            let (own, others) = rest.split_at(rest.partition_point(|&item| item < part.first + part.len()));
+            let place = |&item: &usize| {
+                let row = item - part.first;
+                part.kept.as_ref().map_or(row as u32, |kept| kept[row])
+            };
+            let kept = Some(own.iter().map(place).collect());
+            parts.push(Part { first: items.len() - rest.len(), kept, matrix: part.matrix });
+            rest = others;
         }
         let vectors = Vectors { parts, ..self.vectors };
-        Self { rows, vectors, ..self }
+        Self { rows: items.iter().map(|&item| self.rows[item].clone()).collect(), vectors, ..self }
     }
 
     /// Its pictures as the columns of a table: path, source, size, modified, sha256 and one for each level.

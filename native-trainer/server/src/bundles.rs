@@ -64,11 +64,22 @@ impl Bundles {
             if manifest.encoders.iter().any(|entry| entry.onnx.is_some()) {
                 with_onnx.get_or_insert(title.clone());
             }
-            bundles.push(IndexEntry { path: place(folder, &bundles), title, description });
+            bundles.push(IndexEntry { path: place(folder, &bundles), title, description, sample: false });
         }
         let index = Index { bundles };
         let json = index.to_bytes()?;
         Ok(Self { folders: found.into_iter().map(|(folder, _)| folder).collect(), index, json, with_onnx })
+    }
+
+    /// With the gallery of the first bundle as a sample of a larger one, in which the page searches through the server.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Index::to_bytes`].
+    pub fn first_is_sample(mut self) -> Result<Self> {
+        self.index.bundles.iter_mut().take(1).for_each(|entry| entry.sample = true);
+        self.json = self.index.to_bytes()?;
+        Ok(self)
     }
 
     /// No bundles, and no index of them.
@@ -239,7 +250,12 @@ mod tests {
         let (own, shipped) = (folder.path().join("fruit"), folder.path().join("galleries"));
         write_fruit(&own);
         write_fruit(&shipped.join("fruit"));
-        let entry = IndexEntry { path: "fruit".into(), title: "Shipped".into(), description: "Both.".into() };
+        let entry = IndexEntry {
+            path: "fruit".into(),
+            title: "Shipped".into(),
+            description: "Both.".into(),
+            sample: false,
+        };
         fs::write(shipped.join(INDEX), Index { bundles: vec![entry] }.to_bytes().unwrap()).unwrap();
 
         let bundles = Bundles::open(&[own.clone(), shipped.clone()]).unwrap();

@@ -20,6 +20,7 @@ use akin_base::{directory, shell, terminal};
 use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, ItemKinship, Items, label_bytes};
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::models::BackboneEntry;
+use akin_gallery::{Gallery, MANIFEST};
 use akin_server::bundles::Bundles;
 use akin_server::onnxruntime::OnnxRuntime;
 use akin_server::{page, site};
@@ -206,7 +207,7 @@ impl<'a> Export<'a> {
 /// Writes a bundle and prints its path.
 pub fn run(args: ExportArgs) -> Result<()> {
     let gallery = match &args.runs[..] {
-        [folder] if folder.join(akin_gallery::MANIFEST).is_file() => Some(folder),
+        [folder] if folder.join(MANIFEST).is_file() => Some(folder),
         _ => None,
     };
     if let (Some(folder), Some(_)) = (gallery, args.to) {
@@ -224,7 +225,9 @@ pub fn run(args: ExportArgs) -> Result<()> {
         ));
     }
     let device = args.compute.device.unwrap_or_default();
-    let gallery = gallery.map(|folder| GalleryExport::open(folder, device, &args.licence)).transpose()?;
+    let gallery = gallery
+        .map(|folder| GalleryExport::new(Gallery::open(folder)?, usize::MAX, device, &args.licence))
+        .transpose()?;
     let runs = if gallery.is_some() { &[] } else { &args.runs[..] };
     let mut runs = runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     for run in &mut runs {

@@ -1,6 +1,6 @@
 //! A gallery with labels that answers pictures: that of a bundle, or of a run.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::image::Pixels;
 use akin_core::models::BackboneConfig;
 use akin_core::nearest::{Ask, nearest};
-use akin_core::neighbours::Known;
+use akin_core::neighbours::{Known, Neighbours};
 use akin_core::search::Hit;
 use akin_core::shortlist::{Shortlist, Shortlisted};
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::{Filter, Labels, Taxonomy, UNKNOWN};
+use akin_core::taxonomy::{Class, Filter, Labels, Taxonomy, UNKNOWN};
 use anyhow::Result;
 use burn::tensor::Device;
 use serde_json::{Value, json};
@@ -78,6 +78,8 @@ pub struct Question {
     pub group_by: Option<usize>,
     /// For each query its place in the gallery, if it is an item, which does not find itself. Empty if none is.
     pub itself: Vec<Option<usize>>,
+    /// Whether all that the nearest items say is wanted.
+    pub detailed: bool,
 }
 
 /// What a gallery says of one picture.
@@ -90,6 +92,8 @@ pub struct Found {
     pub unlike: bool,
     /// The answer; `None` where the gallery has no calibration, and where not all items take part.
     pub answer: Option<Answer>,
+    /// All that the nearest items say, if it is wanted. `None` where not all items take part.
+    pub neighbours: Option<Neighbours>,
 }
 
 impl KnownGallery {
@@ -312,7 +316,7 @@ impl KnownGallery {
     ///
     /// An embedding that the similarity is not defined for; a filter that leaves no item.
     pub fn ask(&self, queries: &Embeddings, question: &Question) -> Result<Vec<Found>> {
-        let Question { count, promise, filter, group_by, itself } = question;
+        let Question { count, promise, filter, group_by, itself, detailed } = question;
         let known = self.known();
         let classes = group_by.map(|level| known.column(level));
         let is_whole = filter.keeps_all() && classes.is_none();
@@ -346,8 +350,9 @@ impl KnownGallery {
         let said = |(mut hits, scored): (Vec<Hit>, usize)| {
             let unlike = is_whole && known.is_unlike(&hits, *promise);
             let answer = if is_whole { known.answer(&hits, *promise) } else { None };
+            let neighbours = (is_whole && *detailed).then(|| known.neighbours(&hits, *count, None));
             hits.truncate(*count);
-            Found { hits, scored, unlike, answer: answer.map(|answered| answered.answer) }
+            Found { hits, scored, unlike, answer: answer.map(|answered| answered.answer), neighbours }
         };
         Ok(found.into_iter().zip(scored).map(said).collect())
     }
@@ -434,6 +439,22 @@ impl KnownGallery {
             "promise": promise.share(), "text": self.answer_text(answer), "reached": answer.reached,
             "certainty": answer.certainty(), "levels": answer.levels.iter().map(level).collect::<Vec<_>>(),
         })
+    }
+
+    /// What the nearest items of a query say, as the engine of the page says it, with the names of the classes that it
+    /// mentions, from the coarsest level down.
+    pub fn neighbours_json(&self, neighbours: &Neighbours) -> Value {
+        let Neighbours { votes, answers, likeness, .. } = neighbours;
+        let voted = votes.iter().flatten().map(|vote| (vote.level, vote.class));
+        let answered = answers.iter().flatten().flat_map(|answered| &answered.answer.levels);
+        let mentioned: BTreeSet<_> =
+            voted.chain(answered.map(|certain| (certain.level, certain.class))).collect();
+        let class = |(level, class)| {
+            let names = self.taxonomy.path_of(Class { level, class });
+            json!({ "level": level, "class": class, "names": names })
+        };
+        let classes: Vec<Value> = mentioned.into_iter().map(class).collect();
+        json!({ "votes": votes, "answers": answers, "likeness": likeness, "classes": classes })
     }
 
     /// The encoder, similarity and levels for programs.

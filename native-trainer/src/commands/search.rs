@@ -214,6 +214,7 @@ fn question(args: &SearchArgs, known: &KnownGallery, itself: Option<usize>) -> R
         filter: Filter::new(&known.taxonomy, &args.within, &args.not)?,
         group_by: args.group_by.as_deref().map(|level| known.taxonomy.find_level(level)).transpose()?,
         itself: itself.map(Some).into_iter().collect(),
+        detailed: false,
     })
 }
 

@@ -13,10 +13,10 @@ use akin_base::directory::{self, Kind, MARK_FILE};
 use akin_base::files::read_regular_file;
 use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
-use akin_base::quantities::count;
+use akin_base::quantities::{count, counted};
 use akin_base::{shell, terminal};
 use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
-use akin_gallery::Gallery;
+use akin_gallery::{Gallery, Row};
 use akin_server::bundles::Bundles;
 use akin_server::onnxruntime::OnnxRuntime;
 use akin_server::page::{self, Page};
@@ -26,6 +26,7 @@ use clap::Args;
 
 use crate::commands::arguments::ServerArgs;
 use crate::commands::export::{Export, GalleryExport, NOTICE, TILE, check_licences, export, title_of};
+use crate::commands::known_gallery::Bundle;
 use crate::config::DeviceName;
 use crate::runs::run::{CONFIG_FILE, Run};
 
@@ -49,6 +50,10 @@ pub struct ServeArgs {
     /// the page comes without it.
     #[arg(long, value_name = "DIR")]
     pub onnxruntime: Option<PathBuf>,
+    /// The most pictures of a gallery that the page holds. Of a larger gallery it holds an evenly spaced sample, of which its
+    /// map is, and it searches all pictures through this server, to which it sends the embedding of what you search with.
+    #[arg(long, value_name = "N", default_value_t = PAGE_PICTURES, value_parser = clap::value_parser!(u32).range(1..))]
+    pub page_pictures: u32,
     /// Answer programs with the paths of pictures, too.
     #[arg(long)]
     pub show_paths: bool,
@@ -105,11 +110,14 @@ pub fn run(args: ServeArgs) -> Result<()> {
     let bundles = if given.is_empty() { None } else { Some(Bundles::open(&given)?) };
     let hosts = args.server.hosts()?;
     let listener = serve::listen(&hosts, args.server.port)?;
-    let api = gallery.map(|folder| service::start(folder, args.device, args.show_paths)).transpose()?;
     let shown = match gallery {
         Some(folder) => bundle_of_gallery(folder, &args)?,
         None => None,
     };
+    let (shown, sample) = shown.map_or((None, Vec::new()), |Shown { bundle, sample }| (Some(bundle), sample));
+    let is_sample = !sample.is_empty();
+    let api =
+        gallery.map(|folder| service::start(folder, args.device, args.show_paths, sample)).transpose()?;
     if shown.is_none() && folders.is_empty() {
         say_where_programs_ask(&listener)?;
         let page = Page::Single(description::PAGE);
@@ -124,7 +132,9 @@ pub fn run(args: ServeArgs) -> Result<()> {
                 false => Ok(folder),
             };
             let folders = folders.into_iter().map(bundle_of);
-            Bundles::open(&shown.into_iter().map(Ok).chain(folders).collect::<Result<Vec<_>>>()?)?
+            let bundles =
+                Bundles::open(&shown.into_iter().map(Ok).chain(folders).collect::<Result<Vec<_>>>()?)?;
+            if is_sample { bundles.first_is_sample()? } else { bundles }
         }
     };
     let page = page.carry_out()?;
@@ -148,21 +158,29 @@ fn is_gallery(folder: &Path) -> bool {
     folder.join(akin_gallery::MANIFEST).is_file()
 }
 
-/// The most pictures of a gallery that the page shows.
-const SHOWN: usize = 20_000;
+/// The most pictures of a gallery that the page holds.
+const PAGE_PICTURES: u32 = 10_000;
+
+/// What the page has of a gallery.
+struct Shown {
+    /// A bundle of its labelled pictures, or of a sample of them.
+    bundle: PathBuf,
+    /// The pictures of the sample; none if it is no sample.
+    sample: Vec<Row>,
+}
 
 /// The bundle of a gallery for the page, which is written now unless it is newer than the gallery; none where the page cannot
 /// show the gallery, and where there is no page. Why is said.
-fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<PathBuf>> {
+fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
     let gallery = Gallery::open(folder)?;
-    let labelled = gallery.rows().iter().filter(|row| !row.labels.is_empty()).count();
-    let lacks = match labelled {
-        0 => Some("no picture of it has a label".to_owned()),
-        1..=SHOWN if args.server.page.is_none() && page::state() == page::State::None => {
-            Some("this akin was built without it, and `--page` does not name one".to_owned())
-        }
-        1..=SHOWN => None,
-        _ => Some(format!("it has more than {} pictures", count(SHOWN))),
+    let most = args.page_pictures as usize;
+    let items = GalleryExport::items(&gallery, most);
+    let lacks = if items.is_empty() {
+        Some("no picture of it has a label")
+    } else if args.server.page.is_none() && page::state() == page::State::None {
+        Some("this akin was built without it, and `--page` does not name one")
+    } else {
+        None
     };
     if let Some(lacks) = lacks {
         terminal::warn(format_args!(
@@ -170,21 +188,33 @@ fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<PathBuf>>
         ));
         return Ok(None);
     }
-    let out = place_beside(folder)?;
-    let written = |path: &Path| fs::metadata(path).and_then(|mark| mark.modified()).ok();
-    if directory::is_complete(Kind::Bundle, &out)?
-        && written(&out.join(MARK_FILE)) > written(&folder.join(akin_gallery::MANIFEST))
-    {
-        return Ok(Some(out));
+    let mut sample = Vec::new();
+    if gallery.labelled().len() > items.len() {
+        sample = items.iter().map(|&item| gallery.rows()[item].clone()).collect();
+        args.progress.say(
+            "Sampling",
+            &format!(
+                "{} of {} for the page; this server searches all",
+                count(items.len()),
+                counted(gallery.rows().len(), "picture", "pictures")
+            ),
+        );
     }
-    let exported = GalleryExport::open(folder, args.device, &args.licence)?;
-    let title = exported.title();
-    exported.export(&Export {
-        overwrite: true,
-        licence: args.licence.clone(),
-        ..Export::new(&[], &out, title, args.progress)
-    })?;
-    Ok(Some(out))
+    let bundle = place_beside(folder)?;
+    let written = |path: &Path| fs::metadata(path).and_then(|mark| mark.modified()).ok();
+    let is_complete = directory::is_complete(Kind::Bundle, &bundle)?
+        && written(&bundle.join(MARK_FILE)) > written(&folder.join(akin_gallery::MANIFEST))
+        && Bundle::open(&bundle)?.manifest.contents().gallery.count == items.len();
+    if !is_complete {
+        let exported = GalleryExport::new(gallery, most, args.device, &args.licence)?;
+        let title = exported.title();
+        exported.export(&Export {
+            overwrite: true,
+            licence: args.licence.clone(),
+            ..Export::new(&[], &bundle, title, args.progress)
+        })?;
+    }
+    Ok(Some(Shown { bundle, sample }))
 }
 
 /// Refuses a folder that akin wrote and that is neither a run nor a bundle, nor has an index of bundles.

@@ -7,6 +7,8 @@ export interface BundleEntry {
   path: string;
   title: string;
   description: string;
+  /** Whether its gallery is a sample of a larger one, in which the server searches. */
+  sample: boolean;
 }
 
 const SAFE_PATH = /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/;
@@ -28,7 +30,12 @@ export async function loadBundles(): Promise<readonly BundleEntry[]> {
       "correct it as the description of the bundle format says, or remove it",
     );
   }
-  return bundles.map(({ path, title, description }) => ({ path: `${path}/`, title, description }));
+  return bundles.map(({ path, title, description, sample }) => ({
+    path: `${path}/`,
+    title,
+    description,
+    sample: sample === true,
+  }));
 }
 
 const isEmpty = (list: unknown) => Array.isArray(list) && list.length === 0;

@@ -6,6 +6,7 @@
 //   [data-testid=notice]    an error, with data-code
 //   [data-testid=galleries] radio buttons by path, and "own"; [data-testid=own-folder], [data-testid=own-files]
 //                           the inputs for own pictures; [data-testid=embedding] with [data-testid=cancel]
+//   [data-testid=served]    the server searches the gallery
 //   [data-testid=own]       data-count; inside [data-testid=damaged] with data-count
 //   [data-testid=unlike]    the picture is unlike the gallery: p[data-encoder][data-best][data-below]
 //   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason]
@@ -116,7 +117,7 @@ export class AkinApp extends LightElement {
     const { search } = this;
     const { query, queryFailure } = search;
     const own = search.isOwn ? search.own.gallery : null;
-    return html`${own ? ownHeader(search.own, own, () => search.leaveOwn()) : bundleHeader(collection)}
+    return html`${own ? ownHeader(search.own, own, () => search.leaveOwn()) : bundleHeader(collection, search.isServed)}
       <section class="ask" aria-label="Query">
         <akin-file
           .embeds=${search.embedsPictures}

@@ -148,7 +148,7 @@ const playgroundLink = (ranking: LastRanking | null) =>
 function moreButton(search: SearchController, { collection }: OpenBundle) {
   const [answer] = search.answers;
   const shown = answer ? search.shownResults(answer).length : 0;
-  if (shown < search.k || shown >= collection.manifest.gallery.count - 1) return nothing;
+  if (shown < search.k || shown >= collection.pictures - 1) return nothing;
   const showMore = () => search.showMore();
   return html`<p class="more">
     <button type="button" class="button" data-testid="more" ?disabled=${search.busy} @click=${showMore}>

@@ -1,9 +1,9 @@
-import { html } from "lit";
+import { html, nothing } from "lit";
 import type { Collection } from "../collection.js";
 import * as format from "../format.js";
 
-/** The title of the bundle, and what it holds. */
-export function bundleHeader({ manifest, levels, grades }: Collection) {
+/** The title of the bundle, and what it holds. Of a gallery that the server searches, also what the server gets. */
+export function bundleHeader({ manifest, levels, grades, pictures }: Collection, isServed: boolean) {
   const [least, ...more] = grades;
   const kinship =
     least === undefined
@@ -11,6 +11,14 @@ export function bundleHeader({ manifest, levels, grades }: Collection) {
       : `${format.count(grades.length, "grade")} of relevance, from ${least} to ${more.at(-1) ?? least}`;
   return html`<header class="bundle">
     <h3 class="bundle-title">${manifest.title}</h3>
-    <p class="soft">${format.count(manifest.gallery.count, "picture")}, ${kinship}. ${manifest.description}</p>
+    <p class="soft">${format.count(pictures, "picture")}, ${kinship}. ${manifest.description}</p>
+    ${isServed ? servedNote(manifest.gallery.count) : nothing}
   </header>`;
 }
+
+const servedNote = (sample: number) =>
+  html`<p class="soft" data-testid="served">
+    The server of this page searches all of them. Your pictures stay on this device: the page sends the server only the
+    embedding of the one that you search with. The map and the pictures to choose from are a sample of
+    ${format.count(sample, "picture")}.
+  </p>`;

@@ -18,6 +18,7 @@ import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
 import type { Backend, Manifest } from "../protocol.js";
 import type { Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../messages/engine.js";
+import type { ServedGallery, ServedQuery } from "../served/served-gallery.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
 import { PROMISE } from "./answer-note.js";
 import type { Parts, Timing } from "./answer-time.js";
@@ -76,6 +77,10 @@ export class SearchController implements ReactiveController {
   private queryNumber = 0;
   /** The manifest of the bundle that is open. */
   private opened: Manifest | null = null;
+  /** The gallery of the server, of which the bundle that is open is a sample. */
+  private served: ServedGallery | null = null;
+  /** The index of the bundles that the page offers. */
+  private index: Promise<readonly BundleEntry[]> = Promise.resolve([]);
   /** The kept gallery that is read from the store as soon as a bundle is open. */
   private wanted: Kept | null = null;
   /** When the reader chose the query that has no answer yet. */
@@ -103,9 +108,10 @@ export class SearchController implements ReactiveController {
   start(address: AddressState<Parameters>): void {
     this.address = address;
     address.onRestore(() => this.restore());
+    this.index = loadBundles();
     void this.open();
     void this.own.start();
-    void loadBundles().then(
+    void this.index.then(
       (bundles) => this.set({ bundles }),
       (error: unknown) => this.set({ queryFailure: toFailure(error) }),
     );
@@ -170,8 +176,10 @@ export class SearchController implements ReactiveController {
       const own = this.isOwn ? this.own.gallery : null;
       // The engine may have been started since the gallery was made.
       await own?.attach();
+      const served = await this.servedGallery(opened);
       if (attempt !== this.attempts) return;
-      const bundle = own?.bundle ?? opened;
+      this.served = served;
+      const bundle = own?.bundle ?? served?.bundle ?? opened;
       if (bundle !== this.bundle) {
         this.set({ bundle, answers: [] });
         this.takeFromAddress();
@@ -188,6 +196,22 @@ export class SearchController implements ReactiveController {
       const statusText = "The gallery could not be opened.";
       this.set({ loading: "error", openFailure: toFailure(error), statusText });
     }
+  }
+
+  /** The gallery of the server, if the bundle is a sample of it. */
+  private async servedGallery(opened: OpenBundle): Promise<ServedGallery | null> {
+    if (this.served?.sample === opened) return this.served;
+    const { bundle } = this.values;
+    const bundles = await this.index.catch(() => []);
+    const isSample = bundles.some(({ path, sample }) => sample && isSameBundle(path, bundle));
+    if (!isSample) return null;
+    const { ServedGallery } = await import("../served/served-gallery.js");
+    return ServedGallery.open(opened);
+  }
+
+  /** Whether the server searches, and not the page. */
+  get isServed(): boolean {
+    return this.served !== null && !this.isOwn;
   }
 
   /** Reads a kept gallery for the bundle that was opened. If it cannot be used, the bundle is shown. */
@@ -212,7 +236,7 @@ export class SearchController implements ReactiveController {
     this.wanted = null;
     void session.open(this.values).then(
       (bundle) => {
-        if (bundle !== this.bundle) return this.open();
+        if ((this.served?.sample === bundle ? this.served.bundle : bundle) !== this.bundle) return this.open();
         this.takeFromAddress();
         return this.run();
       },
@@ -291,7 +315,7 @@ export class SearchController implements ReactiveController {
   /** Opens a bundle in a folder on the reader's device. */
   openLocal(title: string, files: ReadonlyMap<string, File>): void {
     const path = addLocal(title, files);
-    this.set({ bundles: [...this.bundles, { path, title, description: "" }] });
+    this.set({ bundles: [...this.bundles, { path, title, description: "", sample: false }] });
     this.chooseBundle(path);
   }
 
@@ -418,6 +442,7 @@ export class SearchController implements ReactiveController {
     // Another view may have opened another bundle since.
     await session.open(this.values);
     await session.encoder(encoder);
+    if (this.served && !this.isOwn) return this.askServer(this.served, query, encoder, parts);
     // The results of a class can stand anywhere in the ranking.
     const all = this.classChoice ? (this.bundle?.collection.manifest.gallery.count ?? 0) : 0;
     const k = Math.max(STRIP, this.k, all);
@@ -428,12 +453,7 @@ export class SearchController implements ReactiveController {
       parts.search += search_ms;
       return { encoder, ...ranked };
     }
-    const isKnown = this.embeddings.has(encoder);
-    const { embedding, decode_ms, embed_ms } = await this.embeddingOf(query.bytes, encoder);
-    if (!isKnown) {
-      parts.decoding += decode_ms;
-      parts.network += embed_ms;
-    }
+    const embedding = await this.embeddingOf(query.bytes, encoder, parts);
     const { labels } = query;
     const { search_ms, ...ranked } = await session.call("rank", {
       encoder,
@@ -451,12 +471,37 @@ export class SearchController implements ReactiveController {
     };
   }
 
-  private embeddingOf(image: Uint8Array, encoder: number): Promise<Embedded> {
+  /** The answer of the server, which gets the embedding of the reader's picture and not the picture. */
+  private async askServer(
+    served: ServedGallery,
+    query: Query,
+    encoder: number,
+    parts: Omit<Parts, "drawing">,
+  ): Promise<Answer> {
+    const labels = query.kind === "image" ? query.labels : null;
+    const asked: ServedQuery =
+      query.kind === "item" ? query : { embedding: await this.embeddingOf(query.bytes, encoder, parts) };
+    const started = performance.now();
+    const { results, votes, answers, ...ranked } = await served.rank(asked, Math.max(STRIP, this.k), this.classChoice);
+    parts.search += performance.now() - started;
+    // As in the page, a query that has labels gets no votes.
+    if (query.kind === "item") return { encoder, ...ranked, results, votes: null, answers: null };
+    const path = labels ?? (ranked.likeness?.unlike ? null : votedPath(votes));
+    const kin = this.withKinship(results, path);
+    return { encoder, ...ranked, results: kin, votes: labels ? null : votes, answers: labels ? null : answers };
+  }
+
+  /** The embedding of the reader's picture. Adds its times to `parts` if it was not known. */
+  private async embeddingOf(image: Uint8Array, encoder: number, parts: Omit<Parts, "drawing">): Promise<number[]> {
     const known = this.embeddings.get(encoder);
-    if (known) return known;
-    const embedding = session.call("embed", { encoder, image });
-    this.embeddings.set(encoder, embedding);
-    embedding.catch(() => this.embeddings.get(encoder) === embedding && this.embeddings.delete(encoder));
+    const asked = known ?? session.call("embed", { encoder, image });
+    this.embeddings.set(encoder, asked);
+    asked.catch(() => this.embeddings.get(encoder) === asked && this.embeddings.delete(encoder));
+    const { embedding, decode_ms, embed_ms } = await asked;
+    if (!known) {
+      parts.decoding += decode_ms;
+      parts.network += embed_ms;
+    }
     return embedding;
   }
 
@@ -465,6 +510,7 @@ export class SearchController implements ReactiveController {
     const collection = this.bundle?.collection;
     if (!collection || !path) return results;
     return results.map((result) => {
+      if (collection.labels(result.item).length === 0) return result;
       const { shared, most } = collection.sharedWithClass(result.item, path);
       return { ...result, shared_level: result.shared_level ?? shared, may_share: result.may_share ?? most };
     });
@@ -474,7 +520,7 @@ export class SearchController implements ReactiveController {
   lookAt(looking: Looking): void {
     const { item, column } = looking;
     // A query that has no place in an address has no result in one.
-    if (this.query?.kind === "item" && !this.isOwn) {
+    if (this.query?.kind === "item" && [this.query.item, item].every((item) => this.hasAddress(item))) {
       this.address?.set({ look: column === 0 ? String(item) : `${item}.${column + 1}` });
     }
     void this.openLook(looking).catch((error: unknown) => this.set({ queryFailure: toFailure(error) }));
@@ -552,8 +598,13 @@ export class SearchController implements ReactiveController {
     session.ownPicture = query.kind === "image" ? query.name : null;
     this.set({ query });
     // An own picture has no place in an address.
-    this.address?.set({ q: query.kind === "item" && !this.isOwn ? query.item : null, k: PAGE, look: "" });
+    const q = query.kind === "item" && this.hasAddress(query.item) ? query.item : null;
+    this.address?.set({ q, k: PAGE, look: "" });
     void this.run();
+  }
+
+  private hasAddress(item: number): boolean {
+    return !this.isOwn && (this.served?.hasAddress(item) ?? true);
   }
 
   /** Sets the labels of the reader's own picture, so that the same ranking gets a score. */
@@ -602,7 +653,7 @@ export class SearchController implements ReactiveController {
       levels: [...collection.levels],
       shared: known.map(({ shared }) => shared),
       names: known.map(({ item }) => collection.name(item)),
-      of: collection.manifest.gallery.count,
+      of: collection.pictures,
     };
   }
 

@@ -48,7 +48,7 @@ export const view = defineView({
     const place = document.createElement("div");
     const choice = document.createElement("div");
     let bundles: readonly BundleEntry[] = [];
-    const drawGalleries = () => render(galleries(), choice);
+    const drawGalleries = () => render(html`${galleries()} ${sampleNote()}`, choice);
     void loadBundles().then(
       (found) => {
         bundles = found;
@@ -72,6 +72,14 @@ export const view = defineView({
       address.set({ bundle, q: null, map: "", class: "", look: null });
       apply();
     };
+
+    /** That the map has only a part of the gallery. */
+    const sampleNote = () =>
+      bundles.some(({ path, sample }) => sample && isSameBundle(path, address.values.bundle))
+        ? html`<p class="soft" data-testid="sample">
+            Its points are a sample: this gallery is larger, and its server searches all of it.
+          </p>`
+        : "";
 
     /** The galleries of the page. */
     const galleries = () =>

@@ -55,8 +55,8 @@ impl Stored {
         }
         let gallery = Gallery::open(path)?;
         let pictures = gallery.rows().len();
-        let gallery = gallery.labelled();
-        let labelled = gallery.rows().len();
+        let items = gallery.labelled();
+        let labelled = items.len();
         if labelled == 0 {
             return Err(problem(
                 format!("no picture of the gallery {} has a label", path.display()),
@@ -74,7 +74,7 @@ impl Stored {
                 if pictures - labelled == 1 { "is" } else { "are" },
             ));
         }
-        Ok(Self::Gallery(Box::new(gallery)))
+        Ok(Self::Gallery(Box::new(gallery.select(&items))))
     }
 
     fn rows(&self) -> &dyn Rows {

@@ -1,7 +1,7 @@
-//! A bundle of a gallery: the pictures that have labels, with the embeddings and the encoder that the gallery keeps.
+//! A bundle of a gallery: the pictures that have labels, or a sample of them, with the embeddings and the encoder that the
+//! gallery keeps.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use akin_base::directory::{self, Kind};
@@ -13,47 +13,69 @@ use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::models::BackboneConfig;
+use akin_core::taxonomy::{Labels, Taxonomy};
 use akin_gallery::{Gallery, Row};
 use anyhow::Result;
 
 use super::encoder::{Added, Exported, add_encoder, onnx_path};
 use super::{Export, require_licence, write};
 use crate::commands::index::encoder::{of_gallery, parts, whole_file};
-use crate::commands::index::pictures::Listed;
+use crate::commands::index::pictures::storage;
 use crate::config::{DeviceName, device};
-use crate::data::{Dataset, Storage};
+use crate::data::Dataset;
 use crate::evaluation::embedding::Embedded;
 use crate::evaluation::model_card::text;
 use crate::pictures::loader::Pictures;
 
 /// A gallery to export.
 pub struct GalleryExport {
-    /// The pictures that have labels.
+    /// The pictures of the bundle.
     gallery: Gallery,
-    /// The number of those that have none.
-    unlabelled: usize,
+    /// The label tree of the whole gallery.
+    taxonomy: Taxonomy,
+    /// The labels of the pictures.
+    labels: Labels,
+    /// What the bundle has of the gallery, in words.
+    extent: String,
     config: EncoderConfig,
     device: DeviceName,
 }
 
 impl GalleryExport {
-    /// Opens a gallery.
+    /// The places of the pictures that a bundle of a gallery has: of those with labels at most `most`, evenly spaced.
+    pub fn items(gallery: &Gallery, most: usize) -> Vec<usize> {
+        let labelled = gallery.labelled();
+        let count = labelled.len().min(most);
+        (0..count).map(|place| labelled[place * labelled.len() / count]).collect()
+    }
+
+    /// Chooses at most `most` pictures of a gallery.
     ///
     /// # Errors
     ///
     /// A gallery without labels or with pictures that are gone; a licence that is missing.
-    pub fn open(folder: &Path, device: DeviceName, licence: &str) -> Result<Self> {
+    pub fn new(whole: Gallery, most: usize, device: DeviceName, licence: &str) -> Result<Self> {
+        let folder = &whole.folder().to_owned();
         let place = shell::path(folder);
-        let whole = Gallery::open(folder)?;
-        let pictures = whole.rows().len();
-        let gallery = whole.labelled();
-        let labelled = gallery.rows().len();
-        if labelled == 0 {
+        let items = Self::items(&whole, most);
+        if items.is_empty() {
             return Err(problem(
                 format!("no picture of the gallery {} has a label", folder.display()),
                 format!("give it labels with `akin index {place} --relabel TABLE --levels COARSE,…,FINE`"),
             ));
         }
+        let (pictures, labelled) = (whole.rows().len(), whole.labelled().len());
+        let extent = match (labelled - items.len(), pictures - labelled) {
+            (0, 0) => String::new(),
+            (0, others) => {
+                format!(", without {} that have no label", counted(others, "picture", "pictures"))
+            }
+            _ => format!(", evenly spaced among its {}", counted(pictures, "picture", "pictures")),
+        };
+        let known = whole.known()?;
+        let row = |&item: &usize| known.rows.as_ref().map_or(Some(item), |rows| rows[item]);
+        let labels = known.labels.select(&items.iter().filter_map(row).collect::<Vec<_>>());
+        let (taxonomy, gallery) = (known.taxonomy, whole.select(&items));
         let gone: Vec<String> = gallery
             .rows()
             .iter()
@@ -77,8 +99,7 @@ impl GalleryExport {
                 "say under which licence its weights are, for example `--licence Apache-2.0`",
             ));
         }
-        let unlabelled = pictures - labelled;
-        Ok(Self { gallery, unlabelled, config, device })
+        Ok(Self { gallery, taxonomy, labels, extent, config, device })
     }
 
     /// The name of its folder.
@@ -94,11 +115,13 @@ impl GalleryExport {
     ///
     /// Files that cannot be read, or an encoder that is too large for a browser.
     pub fn export(self, export: &Export) -> Result<()> {
-        let Self { gallery, unlabelled, config, device } = self;
+        let Self { gallery, taxonomy, labels, extent, config, device } = self;
         directory::check(Kind::Bundle, export.out, export.overwrite)?;
         let settings = &gallery.manifest().settings;
         let (name, number) = (settings.encoder.name.clone(), 0);
-        let dataset = dataset(&gallery)?;
+        let levels = taxonomy.level_names().iter().map(|level| text(level)).collect::<Vec<_>>().join(", ");
+        let paths = gallery.rows().iter().map(Row::file).collect();
+        let dataset = Dataset::leave_one_out(taxonomy, labels, paths, Arc::new(storage(gallery.rows())?));
         let pictures = Pictures::of(&dataset);
         let device = device::open(device)?;
         let eval = EvaluationConfig { similarity: settings.similarity, ..EvaluationConfig::default() };
@@ -121,15 +144,10 @@ impl GalleryExport {
             name,
         };
         let card = format!(
-            "## Model\n\n- **{}**\n\n## Data\n\n{} of the gallery {}{}.\n\nLevels, coarse to fine: {}.",
+            "## Model\n\n- **{}**\n\n## Data\n\n{} of the gallery {}{extent}.\n\nLevels, coarse to fine: {levels}.",
             text(&exported.name),
             counted(gallery.rows().len(), "picture", "pictures"),
             text(&export.title),
-            match unlabelled {
-                0 => String::new(),
-                _ => format!(", without {} that have no label", counted(unlabelled, "picture", "pictures")),
-            },
-            gallery.levels().iter().map(|level| text(level)).collect::<Vec<_>>().join(", "),
         );
         let embed = |items: &[usize]| {
             let d = gallery.vectors().dimension();
@@ -144,40 +162,4 @@ impl GalleryExport {
             add_encoder(&mut bundle, export, exported, number, &dataset, &pictures, embed)?;
         write(export, bundle, card, &dataset, &pictures, &eval, vec![entry], (items, Vec::new()), &[])
     }
-}
-
-/// The pictures of a gallery, each of which is a query.
-fn dataset(gallery: &Gallery) -> Result<Dataset> {
-    let known = gallery.known()?;
-    let paths = gallery.rows().iter().map(Row::file).collect();
-    let storage = Arc::new(storage(gallery.rows())?);
-    Ok(Dataset::leave_one_out(known.taxonomy, known.labels, paths, storage))
-}
-
-/// Where pictures are that a larger file holds.
-fn storage(rows: &[Row]) -> Result<Storage> {
-    let mut sources: Vec<&Path> = rows.iter().map(|row| Path::new(&row.source)).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    if sources.iter().all(|source| !source.is_file()) {
-        return Ok(Storage::default());
-    }
-    let [source] = sources[..] else {
-        return Err(problem(
-            "some pictures of the gallery are inside a Parquet file, and others are not",
-            "make a gallery of each, and export them to separate bundles",
-        ));
-    };
-    let listed = Listed::read(&[source.to_owned()], &[])?;
-    let places: HashMap<PathBuf, usize> = listed.rows.iter().map(Row::file).zip(0..).collect();
-    let place = |row: &Row| {
-        places.get(&row.file()).copied().ok_or_else(|| {
-            problem(
-                format!("{} is no longer in {}", row.path, source.display()),
-                "follow the file with `akin index GALLERY --refresh`",
-            )
-        })
-    };
-    let items = rows.iter().map(place).collect::<Result<Vec<_>>>()?;
-    Ok(listed.storage.map(|storage| storage.select(&items)).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! The pictures that a gallery is made of: those of a folder, of a table, or of a list.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -205,6 +205,37 @@ fn row(file: &Path, source: &Path) -> Result<Row> {
         })
     };
     Ok(Row { path: text(path)?, source: text(source)?, ..Row::default() })
+}
+
+/// Where the pictures of a gallery are that a Parquet file holds.
+///
+/// # Errors
+///
+/// Pictures of several such files, or of one and of folders; a file that has changed.
+pub fn storage(rows: &[Row]) -> Result<Storage> {
+    let sources: BTreeSet<&str> = rows.iter().map(|row| row.source.as_str()).collect();
+    let sources: Vec<&Path> = sources.into_iter().map(Path::new).collect();
+    if sources.iter().all(|source| !source.is_file()) {
+        return Ok(Storage::default());
+    }
+    let [source] = sources[..] else {
+        return Err(problem(
+            "some pictures of the gallery are inside a Parquet file, and others are not",
+            "make a gallery of each, and export them to separate bundles",
+        ));
+    };
+    let listed = Listed::read(&[source.to_owned()], &[])?;
+    let places: HashMap<PathBuf, usize> = listed.rows.iter().map(Row::file).zip(0..).collect();
+    let place = |row: &Row| {
+        places.get(&row.file()).copied().ok_or_else(|| {
+            problem(
+                format!("{} is no longer in {}", row.path, source.display()),
+                "follow the file with `akin index GALLERY --refresh`",
+            )
+        })
+    };
+    let items = rows.iter().map(place).collect::<Result<Vec<_>>>()?;
+    Ok(listed.storage.map(|storage| storage.select(&items)).unwrap_or_default())
 }
 
 /// A path from the root.

@@ -32,6 +32,7 @@ pub fn description() -> Value {
             "thumbnail": { "type": "string", "description": "The address of its thumbnail." },
             "path": { "type": "string", "description": "Its file, if the server shows paths." },
             "score": { "type": "number", "description": "Its similarity to the query, in a search." },
+            "sample": { "type": "integer", "description": "Its place among the pictures that the page holds, in a detailed search." },
         },
     });
     let answers = |about: &str| {
@@ -71,7 +72,11 @@ pub fn description() -> Value {
             "/items/{item}": { "get": { "summary": "An item", "parameters": [item_number], "responses": answers("The item.") } },
             "/items/{item}/thumbnail": { "get": {
                 "summary": "A small picture of an item",
-                "parameters": [item_number, parameter("side", number(16, 1024), "The pixels of the longer side; 192 if it is not given.")],
+                "parameters": [
+                    item_number,
+                    parameter("side", number(16, 1024), "The pixels of the longer side; 192 if it is not given."),
+                    parameter("square", json!({ "type": "boolean" }), "Only the central square of the picture, so many pixels wide."),
+                ],
                 "responses": {
                     "200": { "description": "A JPEG.", "content": { "image/jpeg": {} } },
                     "404": { "description": "The file is gone or has changed." },
@@ -88,7 +93,11 @@ pub fn description() -> Value {
                         "additionalProperties": false,
                         "properties": {
                             "embedding": row(), "embeddings": { "type": "array", "items": row(), "maxItems": 256 },
-                            "item": { "type": "integer", "minimum": 0 }, "count": number(1, 1000),
+                            "item": { "type": "integer", "minimum": 0 },
+                            "version": { "type": "string", "description": "That of the item, from the address of its thumbnail. Another picture is refused." },
+                            "sample": { "type": "integer", "minimum": 0, "description": "A picture that the page holds, instead of an item." },
+                            "detailed": { "type": "boolean", "description": "Whether to tell votes, answers at all promises, and likeness." },
+                            "count": number(1, 1000),
                             "within": texts(), "not": texts(), "group_by": text(), "promise": { "type": "number" },
                         },
                     } },

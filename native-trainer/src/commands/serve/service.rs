@@ -4,7 +4,7 @@
 //! all items stay in memory, so that few embeddings are read.
 //! Other requests have threads of their own. The gallery is opened again when a writer has changed it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -19,7 +19,7 @@ use akin_core::certainty::Promise;
 use akin_core::embeddings::Embeddings;
 use akin_core::image::{Pixels, decode};
 use akin_core::taxonomy::Filter;
-use akin_gallery::{Gallery, MANIFEST};
+use akin_gallery::{Gallery, MANIFEST, Row};
 use akin_server::api::{Api, Call, Reply, Respond};
 use anyhow::Result;
 use rayon::prelude::*;
@@ -27,9 +27,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::description::description;
-use super::thumbnails::Thumbnails;
+use super::thumbnails::{Size, Thumbnails};
+use crate::commands::index::pictures::storage;
 use crate::commands::known_gallery::{Found, KnownGallery, Question};
 use crate::config::DeviceName;
+use crate::data::Storage;
 
 /// The most searches that wait.
 const QUEUE: usize = 512;
@@ -40,12 +42,13 @@ const MOST: usize = 1000;
 /// How often it is looked whether a writer has changed the gallery.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Starts to answer for the gallery in a folder. Paths are in answers only with `show_paths`.
+/// Starts to answer for the gallery in a folder. Paths are in answers only with `show_paths`. The page holds the pictures of
+/// `sample`, or all.
 ///
 /// # Errors
 ///
 /// A folder that is no gallery, an encoder that is damaged, and a system that starts no more threads.
-pub fn start(folder: &Path, device: DeviceName, show_paths: bool) -> Result<Api> {
+pub fn start(folder: &Path, device: DeviceName, show_paths: bool, sample: Vec<Row>) -> Result<Api> {
     // Whole, so that it is found in messages, from which it is taken.
     let folder = &std::path::absolute(folder)?;
     let version = version(folder);
@@ -54,7 +57,8 @@ pub fn start(folder: &Path, device: DeviceName, show_paths: bool) -> Result<Api>
         folder: folder.to_owned(),
         device,
         show_paths,
-        known: RwLock::new(Arc::new(known(&gallery, device, None)?)),
+        opened: RwLock::new(Arc::new(Opened::new(&gallery, device, &sample, None)?)),
+        sample,
         thumbnails: Thumbnails::default(),
     });
     let (searches, waiting) = sync_channel(QUEUE);
@@ -77,12 +81,6 @@ pub fn start(folder: &Path, device: DeviceName, show_paths: bool) -> Result<Api>
         }
     };
     Ok(Api { names: &["gallery", "classes", "items", "search", "openapi.json"], handler: Box::new(handler) })
-}
-
-/// A gallery with its encoder, if it keeps one, and codes of its items, some of which `before` may have.
-fn known(gallery: &Arc<Gallery>, device: DeviceName, before: Option<&KnownGallery>) -> Result<KnownGallery> {
-    let has_encoder = !gallery.manifest().settings.encoder.files.is_empty();
-    KnownGallery::of_gallery(gallery, has_encoder.then_some(device))?.with_shortlist(before)
 }
 
 fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<()> {
@@ -108,8 +106,51 @@ struct Service {
     folder: PathBuf,
     device: DeviceName,
     show_paths: bool,
-    known: RwLock<Arc<KnownGallery>>,
+    opened: RwLock<Arc<Opened>>,
+    /// The pictures that the page holds.
+    sample: Vec<Row>,
     thumbnails: Thumbnails,
+}
+
+/// The gallery as it was when it was last opened.
+struct Opened {
+    /// With its encoder, if it keeps one, and codes of its items.
+    known: KnownGallery,
+    /// The item that each picture of the sample is; none if it is gone.
+    sample: Vec<Option<usize>>,
+    /// The place in the sample of each item that is there.
+    places: HashMap<usize, usize>,
+    /// Where pictures are that a Parquet file holds.
+    storage: Storage,
+}
+
+impl Opened {
+    /// Takes codes of items that `before` has.
+    fn new(
+        gallery: &Arc<Gallery>,
+        device: DeviceName,
+        sample: &[Row],
+        before: Option<&Self>,
+    ) -> Result<Self> {
+        let has_encoder = !gallery.manifest().settings.encoder.files.is_empty();
+        let known = KnownGallery::of_gallery(gallery, has_encoder.then_some(device))?
+            .with_shortlist(before.map(|before| &before.known))?;
+        let picture = |row: &Row| (row.file(), row.sha256.clone());
+        let wanted: HashMap<_, usize> = sample.iter().map(picture).zip(0..).collect();
+        let mut items = vec![None; sample.len()];
+        // In a gallery without a sample, no name of a file is looked at.
+        for (item, row) in gallery.rows().iter().enumerate().take_while(|_| !wanted.is_empty()) {
+            if let Some(&place) = wanted.get(&picture(row)) {
+                items[place] = Some(item);
+            }
+        }
+        let places = items.iter().zip(0..).filter_map(|(item, place)| Some(((*item)?, place))).collect();
+        let storage = storage(gallery.rows()).unwrap_or_else(|error| {
+            terminal::warn(format_args!("pictures inside Parquet files have no thumbnails: {error}"));
+            Storage::default()
+        });
+        Ok(Self { known, sample: items, places, storage })
+    }
 }
 
 /// A search that waits.
@@ -130,7 +171,10 @@ enum Queries {
     Picture(Vec<u8>),
     One(Vec<f32>),
     Many(Vec<Vec<f32>>),
-    Item(usize),
+    /// An item, and how the SHA-256 of its picture begins, if that is known.
+    Item(usize, Option<String>),
+    /// A picture of the sample.
+    Sample(usize),
 }
 
 /// What searches have to share to be answered together.
@@ -140,6 +184,7 @@ struct Options {
     not: Vec<String>,
     group_by: Option<String>,
     promise: Promise,
+    detailed: bool,
 }
 
 /// The body of a search in JSON.
@@ -149,11 +194,14 @@ struct Body {
     embedding: Option<Vec<f32>>,
     embeddings: Option<Vec<Vec<f32>>>,
     item: Option<usize>,
+    version: Option<String>,
+    sample: Option<usize>,
     count: Option<usize>,
     within: Vec<String>,
     not: Vec<String>,
     group_by: Option<String>,
     promise: Option<f64>,
+    detailed: bool,
 }
 
 impl Search {
@@ -164,15 +212,22 @@ impl Search {
         let (queries, body) = if call.content_type.starts_with("application/json") {
             let mut body: Body = serde_json::from_slice(&call.body)
                 .map_err(|error| problem(format!("the body is no search: {error}"), HINT))?;
-            let queries = match (body.embedding.take(), body.embeddings.take(), body.item) {
-                (Some(row), None, None) => Queries::One(row),
-                (None, Some(rows), None) if (1..=BATCH).contains(&rows.len()) => Queries::Many(rows),
-                (None, Some(_), None) => {
-                    return Err(problem(format!("a search has 1 to {BATCH} embeddings"), "split it"));
-                }
-                (None, None, Some(item)) => Queries::Item(item),
-                _ => return Err(problem("the search has not one kind of query", HINT)),
+            let mut queries = [
+                body.embedding.take().map(Queries::One),
+                body.embeddings.take().map(Queries::Many),
+                body.item.map(|item| Queries::Item(item, body.version.take())),
+                body.sample.map(Queries::Sample),
+            ]
+            .into_iter()
+            .flatten();
+            let (Some(queries), None) = (queries.next(), queries.next()) else {
+                return Err(problem("the search has not one kind of query", HINT));
             };
+            if let Queries::Many(rows) = &queries
+                && !(1..=BATCH).contains(&rows.len())
+            {
+                return Err(problem(format!("a search has 1 to {BATCH} embeddings"), "split it"));
+            }
             (queries, body)
         } else if call.body.is_empty() {
             return Err(problem("the body is empty", HINT));
@@ -186,6 +241,7 @@ impl Search {
             not: body.not,
             group_by: body.group_by,
             promise: promise.unwrap_or_default(),
+            detailed: body.detailed,
         };
         Ok(Self { queries, count, options })
     }
@@ -224,8 +280,8 @@ fn count(given: Option<usize>) -> Result<usize> {
 }
 
 impl Service {
-    fn known(&self) -> Arc<KnownGallery> {
-        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    fn opened(&self) -> Arc<Opened> {
+        Arc::clone(&self.opened.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers the searches that wait, all at once, and opens the gallery again when it has changed.
@@ -252,19 +308,20 @@ impl Service {
     }
 
     fn open_again(&self) {
-        let open = || -> Result<KnownGallery> {
-            known(&Arc::new(Gallery::open(&self.folder)?), self.device, Some(&self.known()))
+        let open = || {
+            let gallery = Arc::new(Gallery::open(&self.folder)?);
+            Opened::new(&gallery, self.device, &self.sample, Some(&self.opened()))
         };
         match open() {
-            Ok(known) => *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known),
+            Ok(opened) => *self.opened.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(opened),
             Err(error) => terminal::warn(format_args!("the gallery as it was is served on: {error}")),
         }
     }
 
     /// The replies to searches.
     fn search(&self, searches: Vec<Search>) -> Vec<Reply> {
-        let known = self.known();
-        let rows = rows(&known, &searches);
+        let opened = self.opened();
+        let rows = rows(&opened, &searches);
         let mut replies: Vec<Option<Reply>> =
             rows.iter().map(|rows| rows.as_ref().err().map(|error| self.refusal(400, error))).collect();
         while let Some(first) = replies.iter().position(Option::is_none) {
@@ -273,7 +330,7 @@ impl Service {
             let together: Vec<usize> = (first..searches.len())
                 .filter(|&place| replies[place].is_none() && searches[place].options == *options)
                 .collect();
-            let asked = |places: &[usize]| self.ask(&known, &searches, &rows, places);
+            let asked = |places: &[usize]| self.ask(&opened, &searches, &rows, places);
             match asked(&together) {
                 Ok(answers) => {
                     together.iter().zip(answers).for_each(|(&place, reply)| replies[place] = Some(reply));
@@ -293,16 +350,18 @@ impl Service {
     /// The replies to the searches at these places, which have the same options.
     fn ask(
         &self,
-        known: &KnownGallery,
+        opened: &Opened,
         searches: &[Search],
         rows: &[Result<Vec<Vec<f32>>>],
         places: &[usize],
     ) -> Result<Vec<Reply>> {
-        let Options { within, not, group_by, promise } = &searches[places[0]].options;
+        let known = &opened.known;
+        let Options { within, not, group_by, promise, detailed } = &searches[places[0]].options;
         let rows = |place: usize| rows[place].iter().flatten();
         let itself = places.iter().flat_map(|&place| {
             let item = match searches[place].queries {
-                Queries::Item(item) => Some(item),
+                Queries::Item(item, _) => Some(item),
+                Queries::Sample(place) => opened.sample.get(place).copied().flatten(),
                 _ => None,
             };
             rows(place).map(move |_| item)
@@ -313,6 +372,7 @@ impl Service {
             filter: Filter::new(&known.taxonomy, within, not)?,
             group_by: group_by.as_ref().map(|level| known.taxonomy.find_level(level)).transpose()?,
             itself: itself.collect(),
+            detailed: *detailed,
         };
         let values = places.iter().flat_map(|&place| rows(place)).flatten().copied().collect();
         let mut found =
@@ -324,7 +384,7 @@ impl Service {
                 .take(rows(place).count())
                 .map(|mut found| {
                     found.hits.truncate(searches[place].count);
-                    self.found_json(known, &found, *promise)
+                    self.found_json(opened, &found, *promise, *detailed)
                 })
                 .collect();
             let mut reply = known.about_json();
@@ -340,11 +400,18 @@ impl Service {
         Ok(replies)
     }
 
-    fn found_json(&self, known: &KnownGallery, found: &Found, promise: Promise) -> Value {
+    fn found_json(&self, opened: &Opened, found: &Found, promise: Promise, detailed: bool) -> Value {
+        let known = &opened.known;
         let mut answer = known.found_json(found, promise);
-        for item in answer["items"].as_array_mut().into_iter().flatten() {
-            let number = item["item"].as_u64().unwrap_or_default() as usize;
-            self.dress(known, number, item);
+        if detailed {
+            answer["neighbours"] =
+                found.neighbours.as_ref().map(|neighbours| known.neighbours_json(neighbours)).into();
+        }
+        for (item, hit) in answer["items"].as_array_mut().into_iter().flatten().zip(&found.hits) {
+            self.dress(known, hit.item, item);
+            if let Some(place) = opened.places.get(&hit.item).filter(|_| detailed) {
+                item["sample"] = (*place).into();
+            }
         }
         answer
     }
@@ -379,19 +446,20 @@ impl Service {
     }
 
     fn answer(&self, call: &Call) -> Reply {
-        let known = self.known();
+        let opened = self.opened();
+        let known = &opened.known;
         let path: Vec<&str> = call.path.split('/').collect();
         let item = |text: &str| text.parse().ok().filter(|&item: &usize| item < known.items());
         let reply = match path[..] {
             ["openapi.json"] => Ok(json_reply(&description())),
-            ["gallery"] => Ok(json_reply(&self.gallery(&known))),
-            ["classes"] => Ok(json_reply(&classes(&known))),
-            ["items"] => self.items(&known, &call.query).map(|items| json_reply(&items)),
+            ["gallery"] => Ok(json_reply(&self.gallery(known))),
+            ["classes"] => Ok(json_reply(&classes(known))),
+            ["items"] => self.items(known, &call.query).map(|items| json_reply(&items)),
             ["items", number] if item(number).is_some() => {
-                Ok(json_reply(&self.item(&known, item(number).unwrap_or_default())))
+                Ok(json_reply(&self.item(known, item(number).unwrap_or_default())))
             }
             ["items", number, "thumbnail"] if item(number).is_some() => {
-                return self.thumbnail(&known, item(number).unwrap_or_default(), &call.query);
+                return self.thumbnail(&opened, item(number).unwrap_or_default(), &call.query);
             }
             _ => {
                 let (text, items) = (&call.path, known.items());
@@ -442,20 +510,24 @@ impl Service {
         Ok(json!({ "all": all, "first": first, "items": items }))
     }
 
-    fn thumbnail(&self, known: &KnownGallery, item: usize, query: &[(String, String)]) -> Reply {
-        let (mut side, mut is_final) = (192, false);
-        let Some(row) = known.row(item) else { return refusal(404, &problem("it has no file", "")) };
+    fn thumbnail(&self, opened: &Opened, item: usize, query: &[(String, String)]) -> Reply {
+        let (mut size, mut is_final) = (Size { side: 192, is_square: false }, false);
+        let Some(row) = opened.known.row(item) else {
+            return refusal(404, &problem("it has no file", ""));
+        };
         for (name, value) in query {
             match (name.as_str(), value.parse()) {
-                ("side", Ok(given @ 16..=1024)) => side = given,
+                ("side", Ok(side @ 16..=1024)) => size.side = side,
                 ("side", _) => {
                     return refusal(400, &problem(format!("side={value}"), "give 16 to 1024 pixels"));
                 }
+                ("square", _) => size.is_square = value != "false",
                 ("version", _) => is_final = !value.is_empty() && row.sha256.starts_with(value.as_str()),
                 _ => return refusal(400, &unknown(name)),
             }
         }
-        match self.thumbnails.get(row, side) {
+        let read = || opened.storage.bytes(item, &row.file()).ok();
+        match self.thumbnails.get(&row.sha256, size, read) {
             Some(jpeg) => {
                 Reply { status: 200, content_type: "image/jpeg", is_final, body: jpeg.as_ref().clone() }
             }
@@ -478,7 +550,8 @@ impl Service {
 }
 
 /// The embeddings of searches, or why one has none. All pictures are embedded at once.
-fn rows(known: &KnownGallery, searches: &[Search]) -> Vec<Result<Vec<Vec<f32>>>> {
+fn rows(opened: &Opened, searches: &[Search]) -> Vec<Result<Vec<Vec<f32>>>> {
+    let known = &opened.known;
     let d = known.rows().dimension();
     let decoded: Vec<Option<akin_core::Result<Pixels>>> = searches
         .par_iter()
@@ -501,6 +574,10 @@ fn rows(known: &KnownGallery, searches: &[Search]) -> Vec<Result<Vec<Vec<f32>>>>
         known.rows().read(item, &mut row)?;
         Ok(row)
     };
+    let is_version = |item: usize, version: &str| {
+        known.row(item).is_some_and(|row| !version.is_empty() && row.sha256.starts_with(version))
+    };
+    let gone = || problem("the picture is no longer in the gallery", "search with another");
     let check = |rows: &[Vec<f32>]| match rows.iter().find(|row| row.len() != d) {
         Some(row) => Err(problem(
             format!("an embedding has {} numbers, but those of the gallery have {d}", row.len()),
@@ -514,7 +591,11 @@ fn rows(known: &KnownGallery, searches: &[Search]) -> Vec<Result<Vec<Vec<f32>>>>
         .map(|(search, decoded)| match (&search.queries, decoded) {
             (Queries::One(row), _) => check(std::slice::from_ref(row)),
             (Queries::Many(rows), _) => check(rows),
-            (Queries::Item(item), _) => Ok(vec![row_of(*item)?]),
+            (Queries::Item(item, Some(version)), _) if !is_version(*item, version) => Err(gone()),
+            (Queries::Item(item, _), _) => Ok(vec![row_of(*item)?]),
+            (Queries::Sample(place), _) => {
+                Ok(vec![row_of(opened.sample.get(*place).copied().flatten().ok_or_else(gone)?)?])
+            }
             (Queries::Picture(_), Some(Err(error))) => Err(error.into()),
             (Queries::Picture(_), _) => match &mut embedded {
                 Ok(rows) => Ok(rows.next().map(<[f32]>::to_vec).into_iter().collect()),

@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use akin_base::files::read_regular_file;
-use akin_core::digest::sha256;
+use akin_core::digest;
 use akin_core::image::decode;
-use akin_gallery::Row;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, RgbImage};
 use lru::LruCache;
+
+use crate::commands::export::tile;
 
 /// The most that are kept: of 192 pixels, about 40 MB.
 const KEPT: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -19,8 +19,17 @@ const QUALITY: u8 = 85;
 /// Thumbnails that are kept.
 pub struct Thumbnails(Mutex<LruCache<Key, Arc<Vec<u8>>>>);
 
-/// The SHA-256 of a picture, and the side of its thumbnail.
-type Key = (String, u32);
+/// The SHA-256 of a picture, and the size of its thumbnail.
+type Key = (String, Size);
+
+/// The size of a thumbnail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Size {
+    /// The pixels of the longer side, if the picture has as many.
+    pub side: u32,
+    /// Whether it is the central square of the picture, with exactly so many pixels.
+    pub is_square: bool,
+}
 
 impl Default for Thumbnails {
     fn default() -> Self {
@@ -29,27 +38,30 @@ impl Default for Thumbnails {
 }
 
 impl Thumbnails {
-    /// The thumbnail of a picture as JPEG, whose longer side has so many pixels. None if its file is gone, is another than was
-    /// indexed, or cannot be read.
-    pub fn get(&self, row: &Row, side: u32) -> Option<Arc<Vec<u8>>> {
-        let key = (row.sha256.clone(), side);
+    /// The thumbnail of a picture with this SHA-256 as JPEG. None if `read` finds no bytes or those of another picture, and if
+    /// they cannot be decoded.
+    pub fn get(
+        &self,
+        sha256: &str,
+        size: Size,
+        read: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Arc<Vec<u8>>> {
+        let key = (sha256.to_owned(), size);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = lock().get(&key) {
             return Some(Arc::clone(kept));
         }
-        let made = Arc::new(make(row, side)?);
+        // Only what was indexed is shown, whatever stands there now.
+        let bytes = read().filter(|bytes| digest::sha256(bytes) == sha256)?;
+        let made = Arc::new(make(&bytes, size)?);
         lock().put(key, Arc::clone(&made));
         Some(made)
     }
 }
 
-fn make(row: &Row, side: u32) -> Option<Vec<u8>> {
-    let bytes = read_regular_file(&row.file()).ok()?;
-    // Only what was indexed is shown, whatever stands there now.
-    if sha256(&bytes) != row.sha256 {
-        return None;
-    }
-    let pixels = decode(&bytes).ok()?;
+fn make(bytes: &[u8], Size { side, is_square }: Size) -> Option<Vec<u8>> {
+    let pixels = decode(bytes).ok()?;
+    let pixels = if is_square { tile(&pixels, side).ok()? } else { pixels };
     let (width, height) = (pixels.width(), pixels.height());
     let picture = DynamicImage::from(RgbImage::from_raw(width, height, pixels.into_data())?);
     let small = if width.max(height) > side { picture.thumbnail(side, side) } else { picture };
