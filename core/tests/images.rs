@@ -42,10 +42,26 @@ fn refusal(bytes: &[u8]) -> Error {
 }
 
 #[test]
-fn jpeg_and_webp_decode_as_in_pillow() {
-    for name in ["rgb.jpg", "grey.jpg", "progressive.jpg", "lossy.webp"] {
-        assert_within(3, &decode(&fixture(name)).unwrap(), &expected(name), name);
+fn jpegs_decode_to_the_pixels_of_libjpeg_turbo() {
+    let noise = ["whole", "half", "quarter"].map(|chroma| format!("noise-{chroma}.jpg"));
+    let progressive = noise.clone().map(|name| name.replace(".jpg", "-progressive.jpg"));
+    let smooth = ["rgb.jpg", "grey.jpg", "progressive.jpg", "turned.jpg"].map(String::from);
+    for name in smooth.iter().chain(&noise).chain(&progressive) {
+        assert_within(0, &decode(&fixture(name)).unwrap(), &expected(name), name);
     }
+}
+
+#[test]
+fn webp_decodes_as_in_pillow() {
+    assert_within(3, &decode(&fixture("lossy.webp")).unwrap(), &expected("lossy.webp"), "lossy.webp");
+}
+
+#[test]
+fn a_jpeg_beyond_the_pixel_limit_is_reduced_while_it_is_decoded() {
+    let file = encode(ImageBuffer::from_pixel(16_001, 8_200, Luma([90u8])), ImageFormat::Jpeg);
+    let image = decode(&file).unwrap();
+    assert_eq!((image.width(), image.height()), (8_001, 4_100));
+    assert!(image.data().iter().all(|value| value.abs_diff(90) <= 1));
 }
 
 #[test]

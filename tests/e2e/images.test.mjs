@@ -85,6 +85,23 @@ test("every kind of picture gets an answer", async (t) => {
   }
 });
 
+test("the browser reads an AVIF as Pillow does", () =>
+  visit({}, async (page) => {
+    const scores = async (name) => {
+      await upload(page, name, image(name));
+      await waitForRankings(page, `image:${name}`);
+      return page.$$eval("[data-testid=results] > li", (found) =>
+        found.map(({ dataset }) => Number(dataset.score)),
+      );
+    };
+    const [own, expected] = [
+      await scores("smooth.avif"),
+      await scores("smooth.avif.expected.png"),
+    ];
+    for (const [place, score] of own.entries())
+      assert.ok(Math.abs(score - expected[place]) < 2e-3, `${place}: ${score}`);
+  }));
+
 test("other files are refused by name, and the next picture gets an answer", () =>
   visit({}, async (page) => {
     for (const [what, [bytes, message]] of Object.entries(REFUSED)) {

@@ -7,20 +7,21 @@ use image::codecs::{
 };
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, Limits, RgbImage};
-use zune_core::bytestream::ZCursor;
-use zune_core::colorspace::ColorSpace;
-use zune_core::options::DecoderOptions;
-use zune_jpeg::JpegDecoder;
+use libjpeg_turbo_rs::{DecodeLimits, Decoder, JpegError, PixelFormat, ScalingFactor};
 
 use super::Pixels;
 use crate::{Error, Kind, Result};
 
-/// The most pixels that an image may have: 128 million, enough for 12,000 × 9,000 and the largest cameras.
+/// The most pixels that are decoded: 128 million, enough for 12,000 × 9,000 and the largest cameras. A JPEG that has more is
+/// decoded at a half, a quarter or an eighth of its size, and other images that have more are refused.
 ///
 /// It is checked before anything is decoded, and bounds the memory that [`decode`] needs besides the file. Measured at
-/// 12,000 × 9,000, an ordinary photo takes 3 bytes per pixel (330 MB), 6 when it must be rotated, a PNG with alpha 7
-/// and a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
+/// 12,000 × 9,000, a PNG takes 3 bytes per pixel (330 MB), 6 when it must be rotated and 7 with alpha, a JPEG 5 and a
+/// progressive one 9. The rarest kinds stay below 16 (2 GB at the limit).
 pub const MAX_PIXELS: u64 = 128_000_000;
+
+/// The most memory that a JPEG takes in bytes. A progressive one needs it for its whole size, even if it is reduced.
+const MAX_MEMORY: u64 = 16 * MAX_PIXELS;
 
 /// Decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file to 8-bit RGB, as a viewer shows it.
 ///
@@ -34,7 +35,7 @@ pub const MAX_PIXELS: u64 = 128_000_000;
 /// # Errors
 ///
 /// [`Kind::Image`] when the bytes are empty, of another format (the message names it), cut short or damaged, or when
-/// the image has more than [`MAX_PIXELS`].
+/// the image has more than [`MAX_PIXELS`] and cannot be reduced.
 pub fn decode(bytes: &[u8]) -> Result<Pixels> {
     let (size, data, orientation) = match format(bytes)? {
         Format::Jpeg => jpeg(bytes)?,
@@ -168,14 +169,15 @@ fn limits() -> Limits {
 }
 
 fn require_size(width: u32, height: u32) -> Result<()> {
-    if u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(Error::new(
-            Kind::Image,
-            format!("the image has {width}×{height} pixels, more than {} million", MAX_PIXELS / 1_000_000),
-            "use a smaller copy of the image",
-        ));
-    }
-    Ok(())
+    if u64::from(width) * u64::from(height) > MAX_PIXELS { Err(too_large(width, height)) } else { Ok(()) }
+}
+
+fn too_large(width: u32, height: u32) -> Error {
+    Error::new(
+        Kind::Image,
+        format!("the image has {width}×{height} pixels, more than {} million", MAX_PIXELS / 1_000_000),
+        "use a smaller copy of the image",
+    )
 }
 
 fn require_end(name: &str, whole: bool) -> Result<()> {
@@ -213,25 +215,30 @@ fn with_decoder(name: &str, mut decoder: impl ImageDecoder, read_tags: bool) -> 
     Ok(((width, height), to_rgb(color, raw)?, orientation.unwrap_or(Orientation::NoTransforms)))
 }
 
-/// JPEG, through zune-jpeg: through `image`, damaged data would become grey blocks without an error.
+/// JPEG, through libjpeg-turbo-rs: the pixels are those of libjpeg-turbo, with which Pillow, torchvision and Chromium read
+/// JPEG, to the last bit.
 fn jpeg(bytes: &[u8]) -> Result<Decoded> {
     let markers = jpeg_markers(bytes);
     require_end("JPEG", markers.is_some())?;
-    let options =
-        DecoderOptions::default().set_strict_mode(true).set_max_width(usize::MAX).set_max_height(usize::MAX);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
     let failed = |error| unreadable("JPEG", error);
-    decoder.decode_headers().map_err(failed)?;
-    let (width, height) = decoder.dimensions().unwrap_or_default();
+    let mut decoder = Decoder::new(bytes).map_err(failed)?;
+    let orientation = decoder.exif_data().and_then(Orientation::from_exif_chunk);
     // Sides are 16 bits wide in a JPEG.
-    let size = (width as u32, height as u32);
-    require_size(size.0, size.1)?;
-    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+    let (width, height) = (decoder.header().width() as u32, decoder.header().height() as u32);
+    let fits =
+        |parts: &u32| u64::from(width.div_ceil(*parts)) * u64::from(height.div_ceil(*parts)) <= MAX_PIXELS;
+    let Some(parts) = [1, 2, 4, 8].into_iter().find(fits) else { return Err(too_large(width, height)) };
+    decoder.set_scale(ScalingFactor::try_new(1, parts).map_err(failed)?);
+    decoder.set_stop_on_warning(true);
+    decoder.set_limits(DecodeLimits { max_memory: Some(MAX_MEMORY), ..DecodeLimits::default() });
 
-    let cmyk = decoder.input_colorspace() == Some(ColorSpace::CMYK);
-    let out = if cmyk { ColorSpace::CMYK } else { ColorSpace::RGB };
-    decoder.set_options(options.jpeg_set_out_colorspace(out));
-    let mut data = decoder.decode().map_err(failed)?;
+    let cmyk = decoder.header().components.len() == 4;
+    decoder.set_output_format(if cmyk { PixelFormat::Cmyk } else { PixelFormat::Rgb });
+    let image = decoder.decode_image().map_err(|error| match error {
+        JpegError::LimitExceeded { .. } => too_large(width, height),
+        error => failed(error),
+    })?;
+    let (size, mut data) = ((image.width as u32, image.height as u32), image.data);
     if cmyk {
         // Adobe's programs store inverted inks (255 is no ink) and mark the file as theirs.
         let inverted = markers.is_some_and(|markers| markers.adobe);

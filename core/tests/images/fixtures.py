@@ -28,6 +28,14 @@ save("rgb.jpg", smooth, quality=95, subsampling=0)
 save("progressive.jpg", smooth, quality=95, subsampling=2, progressive=True)
 save("grey.jpg", smooth.convert("L"), quality=95)
 save("lossy.webp", smooth, quality=90)
+# The page reads it with the browser.
+save("smooth.avif", smooth, quality=90, subsampling="4:4:4")
+
+# Strong noise shows each rounding. The sides are no multiples of the blocks.
+noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (29, 37, 3), dtype=np.uint8))
+for name, subsampling in [("whole", "4:4:4"), ("half", "4:2:2"), ("quarter", "4:2:0")]:
+    save(f"noise-{name}.jpg", noise, quality=90, subsampling=subsampling)
+    save(f"noise-{name}-progressive.jpg", noise, quality=90, subsampling=subsampling, progressive=True)
 
 # Pillow writes CMYK as Adobe does: inks inverted, an APP14 marker with transform 0.
 inks = np.stack([x * 8, y * 12, 180 - x * 5, x * 2 + y * 3], -1).astype(np.uint8)

@@ -113,7 +113,7 @@ function ownEntry({ own, makeOwn }: GalleryBar, encoder: { readonly name: string
           class="visually-hidden"
           data-testid="own-files"
           multiple
-          accept="image/jpeg,image/png,image/webp"
+          accept="image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,image/heic"
           @change=${take}
         />
         Choose pictures

@@ -1,6 +1,7 @@
 import { Collection } from "../collection.js";
 import { failure, toFailure } from "../failure.js";
 import type { OwnLabels } from "../messages/engine.js";
+import { pictureBytes } from "../picture-file.js";
 import type { Manifest, OwnRows } from "../protocol.js";
 import { session, type OpenBundle, type Source } from "../session.js";
 import { identityOf } from "./identity.js";
@@ -105,7 +106,7 @@ export class OwnGallery {
         throw failure(
           "image",
           `none of the ${chosen.length} pictures in “${folder.name}” could be read`,
-          "choose a folder of photos in the formats JPEG, PNG, WebP, GIF or BMP",
+          "choose a folder of photos in the formats JPEG, PNG, WebP, GIF, BMP or AVIF",
         );
       }
       const labels = folderLabels(photos, folder.name);
@@ -319,7 +320,7 @@ async function embedAll(
 async function embed({ file }: Photo, encoder: number) {
   let image: Uint8Array;
   try {
-    image = new Uint8Array(await file.arrayBuffer());
+    image = await pictureBytes(file);
   } catch {
     return failure("image", "the file cannot be read any more", "choose the folder again");
   }

@@ -107,7 +107,7 @@ export class OwnPhotos {
         throw failure(
           "image",
           `“${folder.name}” has no photos`,
-          "choose a folder with pictures in the formats JPEG, PNG, WebP, GIF or BMP",
+          "choose a folder with pictures in the formats JPEG, PNG, WebP, GIF, BMP or AVIF",
         );
       }
       const gallery = await OwnGallery.make(folder, source, base, encoder, progress, signal);

@@ -13,14 +13,15 @@ export interface Folder {
   readonly name: string;
   /** Sorted by path. */
   readonly photos: readonly Photo[];
-  /** The number of files that are no JPEG, PNG, WebP, GIF or BMP. */
+  /** The number of files that are no JPEG, PNG, WebP, GIF, BMP, AVIF or HEIC. */
   readonly others: number;
   /** The files of the bundle that the folder holds, by their paths in it. Null if it is a folder of photos. */
   readonly bundle: ReadonlyMap<string, File> | null;
 }
 
 const isPhoto = ({ name, type }: File) =>
-  /^image\/(jpeg|png|webp|gif|bmp)$/.test(type) || /\.(jpe?g|png|webp|gif|bmp)$/i.test(name);
+  /^image\/(jpeg|png|webp|gif|bmp|avif|heic|heif)$/.test(type) ||
+  /\.(jpe?g|png|webp|gif|bmp|avif|heic|heif)$/i.test(name);
 
 /** Hidden files, such as those that systems keep in every folder, are not counted. */
 const isHidden = (path: readonly string[]) => path.some((name) => name.startsWith("."));

@@ -1,4 +1,5 @@
 import { failure } from "../failure.js";
+import { pictureBytes } from "../picture-file.js";
 import type { OpenBundle } from "../session.js";
 
 /** A picture that the encoder looks at. */
@@ -11,7 +12,7 @@ export interface Picture {
 }
 
 export async function originalPicture(file: Blob): Promise<Picture> {
-  return { bytes: new Uint8Array(await file.arrayBuffer()), url: URL.createObjectURL(file), thumbnail: null };
+  return { bytes: await pictureBytes(file), url: URL.createObjectURL(file), thumbnail: null };
 }
 
 /** The thumbnail of an item: a bundle has no larger pictures. */

@@ -14,6 +14,7 @@ import { OwnGallery } from "../gallery/own-gallery.js";
 import type { Folder } from "../gallery/photos.js";
 import type { Kept } from "../gallery/store.js";
 import { relation } from "../kinship.js";
+import { pictureBytes } from "../picture-file.js";
 import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
 import type { Backend, Manifest } from "../protocol.js";
@@ -584,7 +585,7 @@ export class SearchController implements ReactiveController {
       return;
     }
     this.asked = performance.now();
-    const bytes = new Uint8Array(await file.arrayBuffer());
+    const bytes = await pictureBytes(file);
     this.setQuery({ kind: "image", name: file.name, bytes, url: URL.createObjectURL(file), labels: null });
   }
 

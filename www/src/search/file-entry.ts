@@ -53,14 +53,14 @@ export class AkinFile extends LightElement {
             type="file"
             class="visually-hidden"
             data-testid="file"
-            accept="image/jpeg,image/png,image/webp,image/gif,image/bmp"
+            accept="image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,image/heic"
             @change=${this.choose}
           />
           Choose a file
         </label>
         <button type="button" class="quiet" data-testid="take-photo" @click=${this.photograph}>Take a photo</button>
       </div>
-      <p class="soft entry-note">JPEG, PNG, WebP, GIF, BMP. It stays on this device.</p>`;
+      <p class="soft entry-note">JPEG, PNG, WebP, GIF, BMP, AVIF. It stays on this device.</p>`;
   }
 
   private readonly hasFileOrLink = (event: DragEvent): boolean =>
