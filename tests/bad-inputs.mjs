@@ -199,6 +199,7 @@ const BAD = {
   '--thumbnail': [...NUMBERS, '0', '4'],
   '--maps': ['x', ''],
   '--port': ['x', '-1', '70000', ''],
+  '--page-pictures': [...NUMBERS, '0'],
   '--host': ['a/b', 'a b', ''],
   '--losses': ['x', ''],
   '--backbones': ['x', ''],

@@ -1,0 +1,99 @@
+"""Sums of functions of smooth ranks, with their gradients in closed form.
+
+A loss is 1 − Σ_ik w_ik f(a_ik, r_ik) over queries i and items k: r is the smooth rank of k, and a what is rightly above
+it. Autograd would store tensors [Q, K, N] for it. Here the gradient by the scores is computed beside the value, for one
+block of queries after the other: memory is O(Q · N), and time O(Q · K · N) for K items with a weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd.function import once_differentiable
+
+#: The elements of the largest tensor, [block, K, N].
+ELEMENTS = 1 << 22
+
+
+class Block(NamedTuple):
+    """A range of queries, with K items k for each, [Q, K]."""
+
+    queries: slice
+    items: Any
+
+    def along_j(self, matrix: Any) -> Any:
+        """The rows of a matrix [Q, N], as [Q, 1, N]."""
+        return matrix[self.queries][:, None, :]
+
+    def along_k(self, matrix: Any) -> Any:
+        """The same at the items k, [Q, K, 1]."""
+        return matrix[self.queries].gather(1, self.items)[:, :, None]
+
+
+class Counts(NamedTuple):
+    """a_k and r_k, [Q, K, 1], and their slopes by s_j − s_k, [Q, K, N]. Without `above_slope`, a is a constant."""
+
+    above: Any
+    above_slope: Any | None
+    rank: Any
+    rank_slope: Any
+
+
+class Values(NamedTuple):
+    """f(a_k, r_k) and its slopes by both, [Q, K, 1]."""
+
+    value: Any
+    above_slope: Any
+    rank_slope: Any
+
+
+def quotient(above: Any, rank: Any, _: Block) -> Values:
+    """a / r, the term of AP and H-AP."""
+    value = above / rank
+    return Values(value, 1 / rank, -value / rank)
+
+
+class _Ranked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Any, compute: Callable[[Any], tuple[Any, Any]]) -> Any:
+        value, gradient = compute(scores)
+        ctx.save_for_backward(gradient)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Any) -> tuple[Any, None]:
+        (gradient,) = ctx.saved_tensors
+        return slope * gradient, None
+
+
+@torch.compiler.disable
+def weighted_values(
+    scores: Any,
+    weights: Any,
+    count: Callable[[Any, Block], Counts],
+    value: Callable[[Any, Any, Block], Values] = quotient,
+) -> Any:
+    """Σ_ik w_ik f(a_ik, r_ik) for scores and weights [Q, N]. `count` makes the counts of a block from s_j − s_k."""
+
+    def compute(scores: Any) -> tuple[Any, Any]:
+        chosen = max(1, int((weights != 0).sum(1).max()))
+        items = (weights != 0).byte().argsort(dim=1, descending=True, stable=True)[:, :chosen]
+        rows = max(1, ELEMENTS // (chosen * scores.shape[1]))
+        total, gradient = scores.new_zeros(()), torch.zeros_like(scores)
+        for start in range(0, len(scores), rows):
+            queries = slice(start, start + rows)
+            block = Block(queries, items[queries])
+            counts = count(block.along_j(scores) - block.along_k(scores), block)
+            values = value(counts.above, counts.rank, block)
+            weight = block.along_k(weights)
+            total = total + (values.value * weight).sum()
+            slope = counts.rank_slope * (values.rank_slope * weight)
+            if counts.above_slope is not None:
+                slope = slope + counts.above_slope * (values.above_slope * weight)
+            gradient[queries] = slope.sum(1).scatter_add(1, block.items, -slope.sum(2))
+        return total, gradient
+
+    return _Ranked.apply(scores, compute)

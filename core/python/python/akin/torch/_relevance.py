@@ -1,0 +1,84 @@
+"""Relevance: how much an item matters to a query, by the level that the two share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._errors import ConfigError
+from ._steps import check
+
+
+def shared_levels(queries: Any, items: Any) -> Any:
+    """The finest level that each query shares with each item, [Q, N], from labels [Q, L] and [N, L], coarse to fine."""
+    return (queries[:, None, :] == items[None, :, :]).long().cumprod(2).sum(2)
+
+
+@dataclass(frozen=True)
+class HierarchicalRelevance:
+    """(l/L)^α / |Ω(l)|, with |Ω(l)| the number of items that share exactly level l (HAPPIER, eq. 4)."""
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        check("the exponent alpha of the relevance", self.alpha)
+
+    def by_level(self, counts: Any) -> Any:
+        """rel of each level, [Q, L + 1], from the number of items of each."""
+        return _heights(counts) ** self.alpha / counts.clamp(min=1)
+
+
+@dataclass(frozen=True)
+class PlainRelevance:
+    """(l/L)^α, whatever the class sizes (the relevance of HAPPIER's worked figures)."""
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        check("the exponent alpha of the relevance", self.alpha)
+
+    def by_level(self, counts: Any) -> Any:
+        """As that of `HierarchicalRelevance`."""
+        return (_heights(counts) ** self.alpha).expand_as(counts)
+
+
+@dataclass(frozen=True)
+class WeightedRelevance:
+    """Σ_{p ≤ l} w_p / |Ω(p) ∪ … ∪ Ω(L)| (HAPPIER, property 1): H-AP is then Σ_p w_p AP of level p."""
+
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        for weight in self.weights:
+            check("a weight of the relevance", weight)
+
+    def by_level(self, counts: Any) -> Any:
+        """As that of `HierarchicalRelevance`."""
+        if len(self.weights) != counts.shape[1] - 1:
+            raise ConfigError(
+                f"the relevance has {len(self.weights)} weights for {counts.shape[1] - 1} levels",
+                "give one weight per level, coarse to fine",
+            )
+        at_least = counts.flip(1).cumsum(1).flip(1)[:, 1:].clamp(min=1)
+        shares = torch.tensor(self.weights, dtype=counts.dtype, device=counts.device) / at_least
+        return torch.cat([torch.zeros_like(counts[:, :1]), shares.cumsum(1)], 1)
+
+
+def _heights(counts: Any) -> Any:
+    """l/L for the levels 0 … L."""
+    depth = counts.shape[1] - 1
+    return torch.arange(depth + 1, dtype=counts.dtype, device=counts.device) / depth
+
+
+Relevance = HierarchicalRelevance | PlainRelevance | WeightedRelevance
+
+
+def relevances(relevance: Relevance, shared: Any, depth: int, dtype: Any) -> Any:
+    """The relevance of each item to each query, [Q, N], from the levels that they share. That of a stranger is 0."""
+    counts = torch.nn.functional.one_hot(shared, depth + 1).sum(1).to(dtype)
+    by_level = relevance.by_level(counts)
+    by_level = torch.cat([torch.zeros_like(by_level[:, :1]), by_level[:, 1:]], 1)
+    return by_level.gather(1, shared)
