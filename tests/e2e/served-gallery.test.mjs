@@ -1,20 +1,23 @@
-// A gallery of one's own pictures from the first command to the page, as the guide says it: made, changed, searched, served.
+// A gallery of one's own photos from the first command to the page, as the guide says it: made, changed, searched, served.
+// The photos are thumbnails of the groceries that come with akin, and so is the encoder: a SqueezeNet.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import {
   akin,
-  bundle,
-  fixture,
+  launch,
   openSite,
   serve,
   upload,
@@ -37,7 +40,58 @@ const search = (...options) =>
   JSON.parse(run("search", gallery, ...options, "--json")).items;
 const items = (found) => found.map(({ item }) => item);
 
-cpSync(fixture("data/images"), photos, { recursive: true });
+const model = fileURLToPath(
+  new URL("../../www/galleries/groceries", import.meta.url),
+);
+
+/** Every tenth photo of the gallery of groceries, cut from its sheets: its folders from its labels, and its bytes. */
+async function groceries() {
+  const { gallery, thumbnails, taxonomy } = JSON.parse(
+    readFileSync(join(model, "bundle.json")),
+  );
+  const { buffer, byteOffset } = readFileSync(join(model, "labels.bin"));
+  const depth = taxonomy.levels.length;
+  const labels = new Uint32Array(buffer.slice(byteOffset));
+  const browser = await launch("cpu");
+  const page = await browser.newPage();
+  const photos = [];
+  for (let item = 0; item < gallery.count; item += 10) {
+    const { columns, rows, tile, sheets } = thumbnails;
+    const place = item % (columns * rows);
+    const sheet = readFileSync(
+      join(model, sheets[Math.floor(item / (columns * rows))]),
+    );
+    const png = await page.evaluate(
+      async ([sheet, x, y, tile]) => {
+        const image = new Image();
+        image.src = `data:image/jpeg;base64,${sheet}`;
+        await image.decode();
+        const canvas = document.createElement("canvas");
+        canvas.width = canvas.height = tile;
+        canvas.getContext("2d").drawImage(image, -x, -y);
+        return canvas.toDataURL("image/png").split(",")[1];
+      },
+      [
+        sheet.toString("base64"),
+        (place % columns) * tile,
+        Math.floor(place / columns) * tile,
+        tile,
+      ],
+    );
+    const path = taxonomy.classes.map(
+      (names, level) => names[labels[item * depth + level]],
+    );
+    photos.push({ path: [...path, `${item}.png`], bytes: png });
+  }
+  await browser.close();
+  return photos;
+}
+
+for (const { path, bytes } of await groceries()) {
+  const file = join(photos, ...path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, bytes, "base64");
+}
 const files = readdirSync(photos, { recursive: true })
   .filter((file) => file.endsWith(".png"))
   .sort();
@@ -50,12 +104,12 @@ const later = readFileSync(added);
 rmSync(added);
 run(
   "index",
-  fixture("runs/HAPPIER"),
+  model,
   photos,
   "--out",
   gallery,
   "--levels",
-  "order,family,species",
+  "department,kind,variety",
 );
 
 const count = () => search("--near", "0", "-k", "1000").length + 1;
@@ -63,7 +117,7 @@ const counts = [count()];
 const [ofItself] = search(kept, "-k", "1");
 run("index", gallery, "--remove", removed);
 counts.push(count());
-cpSync(fixture("data/images", files[40]), added);
+writeFileSync(added, later);
 run("index", gallery, "--add", photos);
 counts.push(count());
 rmSync(removed);
@@ -156,7 +210,7 @@ test("of a larger gallery the page holds a sample, and the server searches with 
     for (const [place, { score }] of found.slice(0, 10).entries())
       assert.ok(Math.abs(score - expected[place].score) < 0.01, `${place}`);
     const [{ embedding }] = sent.filter((body) => body).map(JSON.parse);
-    assert.equal(embedding.length, bundle.encoders[0].dimension);
+    assert.equal(embedding.length, 128);
     assert.ok(
       sent.every((body) => body.length < 100 * embedding.length),
       "more than an embedding is sent",
@@ -179,11 +233,11 @@ test("of a larger gallery the page holds a sample, and the server searches with 
     assert.doesNotMatch(page.url(), /[?&]q=/);
 
     const option = "[data-filter='1'] option:nth-child(2)";
-    const order = (await page.textContent(option)).trim();
-    await page.selectOption("[data-filter='1']", { label: order });
-    const { all } = await read(`items?within=${order}&count=1`);
+    const department = (await page.textContent(option)).trim();
+    await page.selectOption("[data-filter='1']", { label: department });
+    const { all } = await read(`items?within=${department}&count=1`);
     const itself = (await page.textContent("[data-testid=query]")).includes(
-      order,
+      department,
     );
     await page.waitForFunction(
       (expected) =>
