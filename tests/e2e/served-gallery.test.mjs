@@ -17,6 +17,7 @@ import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
   akin,
+  axeProblems,
   launch,
   openSite,
   serve,
@@ -250,6 +251,32 @@ test("of a larger gallery the page holds a sample, and the server searches with 
   await visitLarger({ query: "?view=map", wait: false }, (page) =>
     page.waitForSelector("[data-testid=sample]"),
   );
+});
+
+test("photos without labels are searched and shown, too", async () => {
+  const flat = join(folder, "flat");
+  mkdirSync(flat);
+  for (const file of files.slice(50, 80))
+    cpSync(join(photos, file), join(flat, file.split("/").at(-1)));
+  run("index", model, flat, "--out", join(folder, "flat.gallery"));
+  const { address, stop } = await serve([join(folder, "flat.gallery")]);
+  after(stop);
+  const { visit } = await openSite("cpu", [], [], address);
+  await visit({ query: "?q=7" }, async (page) => {
+    assert.match(
+      await page.textContent(".bundle"),
+      /30 pictures, without labels/,
+    );
+    await upload(page, "mine.png", later);
+    await waitForRankings(page, "image:mine.png");
+    const names = await page.$$eval("[data-testid=results] > li", (found) =>
+      found.map(({ innerText }) => innerText),
+    );
+    assert.ok(names.length === 24 && /Picture \d+/.test(names[0]), names[0]);
+    for (const part of ["votes", "class-filter", "report", "no-calibration"])
+      assert.equal(await page.$(`[data-testid=${part}]`), null, part);
+    assert.deepEqual(await axeProblems(page), []);
+  });
 });
 
 test("a picture that left the gallery, and a server that has ended, are said", async () => {

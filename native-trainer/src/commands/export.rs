@@ -34,7 +34,7 @@ use self::parity::parity_pictures;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
 use crate::commands::arguments::ComputeArgs;
-use crate::config::{Config, DataConfig};
+use crate::config::{Config, DataConfig, DeviceName};
 use crate::data::Dataset;
 use crate::evaluation::embedding::embed;
 use crate::evaluation::model_card::{model_card_file, text};
@@ -225,9 +225,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         ));
     }
     let device = args.compute.device.unwrap_or_default();
-    let gallery = gallery
-        .map(|folder| GalleryExport::new(Gallery::open(folder)?, usize::MAX, device, &args.licence))
-        .transpose()?;
+    let gallery = gallery.map(|folder| export_of_gallery(folder, device, &args.licence)).transpose()?;
     let runs = if gallery.is_some() { &[] } else { &args.runs[..] };
     let mut runs = runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     for run in &mut runs {
@@ -311,6 +309,22 @@ pub fn run(args: ExportArgs) -> Result<()> {
             .say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
     }
     Ok(())
+}
+
+/// The pictures of a gallery that have labels.
+fn export_of_gallery(folder: &Path, device: DeviceName, licence: &str) -> Result<GalleryExport> {
+    let gallery = Gallery::open(folder)?;
+    if gallery.labelled().is_empty() {
+        let place = shell::path(folder);
+        return Err(problem(
+            format!("no picture of the gallery {} has a label", folder.display()),
+            format!(
+                "give it labels with `akin index {place} --relabel TABLE --levels COARSE,…,FINE`, or show it with \
+                 `akin serve {place}`"
+            ),
+        ));
+    }
+    GalleryExport::new(gallery, usize::MAX, device, licence)
 }
 
 /// The text of `--notice`.

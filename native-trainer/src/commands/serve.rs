@@ -51,7 +51,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub onnxruntime: Option<PathBuf>,
     /// The most pictures of a gallery that the page holds. Of a larger gallery it holds an evenly spaced sample, of which its
-    /// map is, and it searches all pictures through this server, to which it sends the embedding of what you search with.
+    /// map is, and it searches all pictures through this server, to which it sends the embedding of what you search with. So it
+    /// does where pictures have no labels.
     #[arg(long, value_name = "N", default_value_t = PAGE_PICTURES, value_parser = clap::value_parser!(u32).range(1..))]
     pub page_pictures: u32,
     /// Answer programs with the paths of pictures, too.
@@ -163,20 +164,20 @@ const PAGE_PICTURES: u32 = 10_000;
 
 /// What the page has of a gallery.
 struct Shown {
-    /// A bundle of its labelled pictures, or of a sample of them.
+    /// A bundle of its pictures, or of a sample of them.
     bundle: PathBuf,
-    /// The pictures of the sample; none if it is no sample.
+    /// The pictures of the bundle if the server searches; none if the page searches by itself.
     sample: Vec<Row>,
 }
 
-/// The bundle of a gallery for the page, which is written now unless it is newer than the gallery; none where the page cannot
-/// show the gallery, and where there is no page. Why is said.
+/// The bundle of a gallery for the page, which is written now unless it is newer than the gallery; none where the gallery is
+/// empty, and where there is no page. Why is said.
 fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
     let gallery = Gallery::open(folder)?;
     let most = args.page_pictures as usize;
     let items = GalleryExport::items(&gallery, most);
     let lacks = if items.is_empty() {
-        Some("no picture of it has a label")
+        Some("it has no pictures")
     } else if args.server.page.is_none() && page::state() == page::State::None {
         Some("this akin was built without it, and `--page` does not name one")
     } else {
@@ -189,15 +190,13 @@ fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
         return Ok(None);
     }
     let mut sample = Vec::new();
-    if gallery.labelled().len() > items.len() {
+    // Pictures without labels have no place in a bundle that is searched by itself.
+    if gallery.rows().len() > items.len() || gallery.labelled().is_empty() {
         sample = items.iter().map(|&item| gallery.rows()[item].clone()).collect();
+        let all = counted(gallery.rows().len(), "picture", "pictures");
         args.progress.say(
-            "Sampling",
-            &format!(
-                "{} of {} for the page; this server searches all",
-                count(items.len()),
-                counted(gallery.rows().len(), "picture", "pictures")
-            ),
+            "Showing",
+            &format!("{} of {all} in the page; this server searches all", count(items.len())),
         );
     }
     let bundle = place_beside(folder)?;

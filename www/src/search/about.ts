@@ -12,10 +12,14 @@ export function about({ manifest, levels }: Collection, parities: readonly Parit
     <h2 id="about-title">About these encoders</h2>
     <div class="about-columns">
       <div>
-        <p>
-          A single ranking can be lucky. These are the means over all queries of the bundle, measured when it was
-          exported.
-        </p>
+        ${
+          manifest.encoders.some(({ report }) => report)
+            ? html`<p>
+                A single ranking can be lucky. These are the means over all queries of the bundle, measured when it was
+                exported.
+              </p>`
+            : nothing
+        }
         <dl class="encoders">
           ${manifest.encoders.map((encoder) => {
             const { name, description, dimension, onnx, licence } = encoder;

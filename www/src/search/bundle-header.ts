@@ -6,19 +6,25 @@ import * as format from "../format.js";
 export function bundleHeader({ manifest, levels, grades, pictures }: Collection, isServed: boolean) {
   const [least, ...more] = grades;
   const kinship =
-    least === undefined
-      ? `${format.count(levels.length, "level")}: ${levels.join(" › ")}`
-      : `${format.count(grades.length, "grade")} of relevance, from ${least} to ${more.at(-1) ?? least}`;
+    levels.length === 0
+      ? "without labels"
+      : least === undefined
+        ? `${format.count(levels.length, "level")}: ${levels.join(" › ")}`
+        : `${format.count(grades.length, "grade")} of relevance, from ${least} to ${more.at(-1) ?? least}`;
   return html`<header class="bundle">
     <h3 class="bundle-title">${manifest.title}</h3>
     <p class="soft">${format.count(pictures, "picture")}, ${kinship}. ${manifest.description}</p>
-    ${isServed ? servedNote(manifest.gallery.count) : nothing}
+    ${isServed ? servedNote(manifest.gallery.count, pictures) : nothing}
   </header>`;
 }
 
-const servedNote = (sample: number) =>
+const servedNote = (sample: number, all: number) =>
   html`<p class="soft" data-testid="served">
     The server of this page searches all of them. Your pictures stay on this device: the page sends the server only the
-    embedding of the one that you search with. The map and the pictures to choose from are a sample of
-    ${format.count(sample, "picture")}.
+    embedding of the one that you search with.
+    ${
+      sample < all
+        ? `The map and the pictures to choose from are a sample of ${format.count(sample, "picture")}.`
+        : nothing
+    }
   </p>`;

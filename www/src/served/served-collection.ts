@@ -1,5 +1,6 @@
 import { Collection } from "../collection.js";
 import { failure } from "../failure.js";
+import type { EncoderEntry } from "../protocol.js";
 import type { Sheet, SpriteSource } from "../sprites.js";
 
 /** An item as the server tells it. */
@@ -21,13 +22,19 @@ export class ServedCollection extends Collection {
   private readonly others: { readonly told: ServedItem; readonly ids: Uint32Array }[] = [];
   private readonly places = new Map<string, number>();
   private readonly classes = new Map<string, number>();
+  /** The numbers in the gallery of the items of the sample, as far as the server has told them. */
+  private readonly numbers = new Map<number, number>();
 
+  /** A gallery of so many pictures. Without labels it has no levels, and the scores of its encoders mean nothing. */
   constructor(
     sample: Collection,
     private readonly all: number,
+    hasLabels: boolean,
   ) {
+    const { manifest, ids } = sample;
+    const without = { taxonomy: { levels: [], classes: [], parents: [] }, encoders: manifest.encoders.map(unreported) };
     // Classes may be added.
-    super({ ...sample.manifest, taxonomy: structuredClone(sample.manifest.taxonomy) }, sample.ids);
+    super({ ...manifest, ...(hasLabels ? { taxonomy: structuredClone(manifest.taxonomy) } : without) }, ids);
     const { classes, parents } = this.manifest.taxonomy;
     for (const [index, names] of classes.entries())
       for (const [id, name] of names.entries()) this.classes.set(keyOf(parents[index]?.[id] ?? null, name, index), id);
@@ -39,7 +46,10 @@ export class ServedCollection extends Collection {
 
   /** The place of an item, which it keeps. */
   placeOf(told: ServedItem): number {
-    if (told.sample !== undefined) return told.sample;
+    if (told.sample !== undefined) {
+      this.numbers.set(told.sample, told.item);
+      return told.sample;
+    }
     const known = this.places.get(told.thumbnail);
     if (known !== undefined) return known;
     const place = this.count + this.others.push({ told, ids: Uint32Array.from(this.idsOf(told.labels)) }) - 1;
@@ -72,16 +82,18 @@ export class ServedCollection extends Collection {
   }
 
   override name(item: number): string {
+    if (this.labels(item).length > 0) return super.name(item);
     const told = this.told(item);
-    return !told || told.labels.length > 0
-      ? super.name(item)
-      : (told.path?.split(/[/\\]/).at(-1) ?? `Picture ${told.item}`);
+    const number = told?.item ?? this.numbers.get(item);
+    return told?.path?.split(/[/\\]/).at(-1) ?? (number === undefined ? "A picture" : `Picture ${number}`);
   }
 
   override isStoredQuery(): boolean {
     return false;
   }
 }
+
+const unreported = (encoder: EncoderEntry): EncoderEntry => ({ ...encoder, report: null });
 
 const keyOf = (above: number | null, name: string, index: number) => `${index}/${above ?? ""}/${name}`;
 

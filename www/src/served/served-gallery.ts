@@ -35,15 +35,16 @@ export class ServedGallery {
     /** The sample. */
     readonly sample: OpenBundle,
     pictures: number,
+    hasLabels: boolean,
   ) {
-    this.collection = new ServedCollection(sample.collection, pictures);
+    this.collection = new ServedCollection(sample.collection, pictures, hasLabels);
     this.bundle = { collection: this.collection, sprites: new ServedSprites(this.collection, sample.sprites) };
   }
 
   /** The gallery of the server that the page comes from, of which a bundle holds a sample. */
   static async open(sample: OpenBundle): Promise<ServedGallery> {
-    const { items } = await ask<{ items: number }>("gallery", null);
-    return new ServedGallery(sample, items);
+    const { items, levels } = await ask<{ items: number; levels: unknown[] }>("gallery", null);
+    return new ServedGallery(sample, items, levels.length > 0);
   }
 
   /** Whether an item has a place in an address: one of the sample, which keeps its number. */
@@ -70,7 +71,7 @@ export class ServedGallery {
     });
     return {
       results: (within ?? whole).items.map((told) => this.result(told, query)),
-      votes: votes?.map(here) ?? null,
+      votes: collection.depth > 0 ? (votes?.map(here) ?? null) : null,
       answers:
         answers?.map(({ answer, probable, ...rest }) => ({
           ...rest,

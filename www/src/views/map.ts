@@ -77,7 +77,7 @@ export const view = defineView({
     const sampleNote = () =>
       bundles.some(({ path, sample }) => sample && isSameBundle(path, address.values.bundle))
         ? html`<p class="soft" data-testid="sample">
-            Its points are a sample: this gallery is larger, and its server searches all of it.
+            These are the pictures that the page holds. Its server searches the whole gallery.
           </p>`
         : "";
 

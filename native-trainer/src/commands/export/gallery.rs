@@ -42,39 +42,44 @@ pub struct GalleryExport {
 }
 
 impl GalleryExport {
-    /// The places of the pictures that a bundle of a gallery has: of those with labels at most `most`, evenly spaced.
+    /// The places of the pictures that a bundle of a gallery has: of those with labels, or of all if none has any, at most
+    /// `most`, evenly spaced.
     pub fn items(gallery: &Gallery, most: usize) -> Vec<usize> {
-        let labelled = gallery.labelled();
-        let count = labelled.len().min(most);
-        (0..count).map(|place| labelled[place * labelled.len() / count]).collect()
+        let mut all = gallery.labelled();
+        if all.is_empty() {
+            all = (0..gallery.rows().len()).collect();
+        }
+        let count = all.len().min(most);
+        (0..count).map(|place| all[place * all.len() / count]).collect()
     }
 
-    /// Chooses at most `most` pictures of a gallery.
+    /// Chooses at most `most` pictures of a gallery. Without labels they are of one class.
     ///
     /// # Errors
     ///
-    /// A gallery without labels or with pictures that are gone; a licence that is missing.
+    /// An empty gallery, or one with pictures that are gone; a licence that is missing.
     pub fn new(whole: Gallery, most: usize, device: DeviceName, licence: &str) -> Result<Self> {
         let folder = &whole.folder().to_owned();
         let place = shell::path(folder);
         let items = Self::items(&whole, most);
         if items.is_empty() {
             return Err(problem(
-                format!("no picture of the gallery {} has a label", folder.display()),
-                format!("give it labels with `akin index {place} --relabel TABLE --levels COARSE,…,FINE`"),
+                format!("the gallery {} has no pictures", folder.display()),
+                format!("add some with `akin index {place} --add PICTURES`"),
             ));
         }
         let (pictures, labelled) = (whole.rows().len(), whole.labelled().len());
-        let extent = match (labelled - items.len(), pictures - labelled) {
-            (0, 0) => String::new(),
-            (0, others) => {
+        let extent = match pictures - items.len() {
+            0 => String::new(),
+            others if items.len() == labelled => {
                 format!(", without {} that have no label", counted(others, "picture", "pictures"))
             }
             _ => format!(", evenly spaced among its {}", counted(pictures, "picture", "pictures")),
         };
         let known = whole.known()?;
-        let row = |&item: &usize| known.rows.as_ref().map_or(Some(item), |rows| rows[item]);
-        let labels = known.labels.select(&items.iter().filter_map(row).collect::<Vec<_>>());
+        // Without any label the labels have a row that no picture has.
+        let row = |&item: &usize| known.rows.as_ref().map_or(item, |rows| rows[item].unwrap_or_default());
+        let labels = known.labels.select(&items.iter().map(row).collect::<Vec<_>>());
         let (taxonomy, gallery) = (known.taxonomy, whole.select(&items));
         let gone: Vec<String> = gallery
             .rows()
@@ -120,6 +125,10 @@ impl GalleryExport {
         let settings = &gallery.manifest().settings;
         let (name, number) = (settings.encoder.name.clone(), 0);
         let levels = taxonomy.level_names().iter().map(|level| text(level)).collect::<Vec<_>>().join(", ");
+        let levels = match gallery.labelled().is_empty() {
+            true => "The pictures have no labels.".to_owned(),
+            false => format!("Levels, coarse to fine: {levels}."),
+        };
         let paths = gallery.rows().iter().map(Row::file).collect();
         let dataset = Dataset::leave_one_out(taxonomy, labels, paths, Arc::new(storage(gallery.rows())?));
         let pictures = Pictures::of(&dataset);
@@ -144,7 +153,7 @@ impl GalleryExport {
             name,
         };
         let card = format!(
-            "## Model\n\n- **{}**\n\n## Data\n\n{} of the gallery {}{extent}.\n\nLevels, coarse to fine: {levels}.",
+            "## Model\n\n- **{}**\n\n## Data\n\n{} of the gallery {}{extent}.\n\n{levels}",
             text(&exported.name),
             counted(gallery.rows().len(), "picture", "pictures"),
             text(&export.title),
