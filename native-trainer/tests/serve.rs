@@ -437,6 +437,28 @@ mod a_gallery {
     }
 
     #[test]
+    fn pictures_that_are_gone_keep_no_gallery_from_being_served() {
+        let at = gallery();
+        at.write("page/index.html", "<p>A page.");
+        let page = at.path("page");
+        let serve = || serve(&at, &["--page", page.to_str().unwrap()]);
+        fs::remove_file(at.path("data/images").join(first_path(&at))).unwrap();
+        let server = serve();
+        assert_eq!(json_of(&server, "/bundle/bundle.json")["gallery"]["count"], 23);
+        assert_eq!(json_of(&server, "/bundles.json")["bundles"][0]["sample"], json!(true));
+        let (_, found) = search(&server, &json!({ "item": 1, "count": 23, "detailed": true }));
+        let gone = found["items"].as_array().unwrap().iter().find(|item| item["item"] == 0).unwrap();
+        assert!(gone.get("sample").is_none(), "it is found, and not in the page");
+        drop(server);
+
+        fs::remove_dir_all(at.path("data/images")).unwrap();
+        let server = serve();
+        assert_eq!(json_of(&server, "/gallery")["items"], 24);
+        let said = server.end();
+        assert!(said.contains("none of its pictures is there"), "{said}");
+    }
+
+    #[test]
     fn a_gallery_that_grows_is_seen() {
         let at = gallery();
         let server = serve(&at, &[]);

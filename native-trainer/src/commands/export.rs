@@ -314,7 +314,8 @@ pub fn run(args: ExportArgs) -> Result<()> {
 /// The pictures of a gallery that have labels.
 fn export_of_gallery(folder: &Path, device: DeviceName, licence: &str) -> Result<GalleryExport> {
     let gallery = Gallery::open(folder)?;
-    if gallery.labelled().is_empty() {
+    let items = gallery.labelled();
+    if items.is_empty() {
         let place = shell::path(folder);
         return Err(problem(
             format!("no picture of the gallery {} has a label", folder.display()),
@@ -324,7 +325,7 @@ fn export_of_gallery(folder: &Path, device: DeviceName, licence: &str) -> Result
             ),
         ));
     }
-    GalleryExport::new(gallery, usize::MAX, device, licence)
+    GalleryExport::new(gallery, &items, device, licence)
 }
 
 /// The text of `--notice`.

@@ -170,14 +170,13 @@ struct Shown {
     sample: Vec<Row>,
 }
 
-/// The bundle of a gallery for the page, which is written now unless it is newer than the gallery; none where the gallery is
-/// empty, and where there is no page. Why is said.
+/// The bundle of a gallery for the page, which is written now unless it is newer than the gallery; none where no
+/// picture of it is there, and where there is no page. Why is said.
 fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
     let gallery = Gallery::open(folder)?;
-    let most = args.page_pictures as usize;
-    let items = GalleryExport::items(&gallery, most);
+    let items = GalleryExport::items(&gallery, args.page_pictures as usize);
     let lacks = if items.is_empty() {
-        Some("it has no pictures")
+        Some("none of its pictures is there")
     } else if args.server.page.is_none() && page::state() == page::State::None {
         Some("this akin was built without it, and `--page` does not name one")
     } else {
@@ -205,7 +204,7 @@ fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
         && written(&bundle.join(MARK_FILE)) > written(&folder.join(akin_gallery::MANIFEST))
         && Bundle::open(&bundle)?.manifest.contents().gallery.count == items.len();
     if !is_complete {
-        let exported = GalleryExport::new(gallery, most, args.device, &args.licence)?;
+        let exported = GalleryExport::new(gallery, &items, args.device, &args.licence)?;
         let title = exported.title();
         exported.export(&Export {
             overwrite: true,

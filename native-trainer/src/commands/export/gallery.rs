@@ -42,32 +42,27 @@ pub struct GalleryExport {
 }
 
 impl GalleryExport {
-    /// The places of the pictures that a bundle of a gallery has: of those with labels, or of all if none has any, at most
-    /// `most`, evenly spaced.
+    /// The places of the pictures that the page shows of a gallery: at most `most`, evenly spaced among those with labels, or
+    /// among all if none has any, without those that are gone.
     pub fn items(gallery: &Gallery, most: usize) -> Vec<usize> {
         let mut all = gallery.labelled();
         if all.is_empty() {
             all = (0..gallery.rows().len()).collect();
         }
         let count = all.len().min(most);
-        (0..count).map(|place| all[place * all.len() / count]).collect()
+        let spaced = (0..count).map(|place| all[place * all.len() / count]);
+        spaced.filter(|&item| is_there(&gallery.rows()[item])).collect()
     }
 
-    /// Chooses at most `most` pictures of a gallery. Without labels they are of one class.
+    /// A gallery with the pictures at these places, which ascend: all have labels, or none has. Without labels they are of
+    /// one class.
     ///
     /// # Errors
     ///
-    /// An empty gallery, or one with pictures that are gone; a licence that is missing.
-    pub fn new(whole: Gallery, most: usize, device: DeviceName, licence: &str) -> Result<Self> {
+    /// Pictures that are gone; a licence that is missing.
+    pub fn new(whole: Gallery, items: &[usize], device: DeviceName, licence: &str) -> Result<Self> {
         let folder = &whole.folder().to_owned();
         let place = shell::path(folder);
-        let items = Self::items(&whole, most);
-        if items.is_empty() {
-            return Err(problem(
-                format!("the gallery {} has no pictures", folder.display()),
-                format!("add some with `akin index {place} --add PICTURES`"),
-            ));
-        }
         let (pictures, labelled) = (whole.rows().len(), whole.labelled().len());
         let extent = match pictures - items.len() {
             0 => String::new(),
@@ -80,11 +75,11 @@ impl GalleryExport {
         // Without any label the labels have a row that no picture has.
         let row = |&item: &usize| known.rows.as_ref().map_or(item, |rows| rows[item].unwrap_or_default());
         let labels = known.labels.select(&items.iter().map(row).collect::<Vec<_>>());
-        let (taxonomy, gallery) = (known.taxonomy, whole.select(&items));
+        let (taxonomy, gallery) = (known.taxonomy, whole.select(items));
         let gone: Vec<String> = gallery
             .rows()
             .iter()
-            .filter(|row| !row.file().exists() && !Path::new(&row.source).is_file())
+            .filter(|row| !is_there(row))
             .map(|row| row.file().display().to_string())
             .collect();
         if !gone.is_empty() {
@@ -171,4 +166,9 @@ impl GalleryExport {
             add_encoder(&mut bundle, export, exported, number, &dataset, &pictures, embed)?;
         write(export, bundle, card, &dataset, &pictures, &eval, vec![entry], (items, Vec::new()), &[])
     }
+}
+
+/// Whether the file of a picture is there, or the file that it is in.
+fn is_there(row: &Row) -> bool {
+    row.file().exists() || Path::new(&row.source).is_file()
 }
