@@ -71,10 +71,13 @@ impl Writer {
         Manifest::read(folder)?;
         let lock = Lock::acquire(folder)?;
         let manifest = Manifest::read(folder)?;
-        let pending = Pending::read(folder)
+        let mut pending = Pending::read(folder)
             .advise(|| format!("{PENDING} of {} cannot be read", folder.display()), "check the disk")?
             .filter(|pending| pending.encoder == manifest.settings.encoder.digest)
             .unwrap_or_default();
+        // A process may have been killed after it had replaced the manifest: these rows belong to the gallery already.
+        let is_committed = |staged: &Segment| manifest.segments.iter().any(|own| own.number == staged.number);
+        pending.segments.retain(|staged| !is_committed(staged));
         let mut writer = Self { folder: folder.to_owned(), lock, manifest, pending };
         let used = writer.pending.segments.iter().map(|segment| segment.number + 1).max();
         writer.manifest.next = writer.manifest.next.max(used.unwrap_or_default());

@@ -129,6 +129,23 @@ fn a_change_that_was_killed_is_continued_and_is_not_seen_before() {
 }
 
 #[test]
+fn a_change_that_was_killed_after_it_was_made_is_not_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = create(folder.path());
+    stage(&mut writer, [0, 1]);
+    // The list of what is staged outlives a process that is killed as soon as the gallery has it.
+    let list = folder.path().join("pending.json");
+    let staged = fs::read(&list).unwrap();
+    writer.commit(&[]).unwrap();
+    drop(writer);
+    fs::write(&list, staged).unwrap();
+    let mut writer = Writer::open(folder.path()).unwrap();
+    assert!(writer.staged().unwrap().is_empty());
+    add(&mut writer, [2]);
+    assert_eq!(numbers(&Gallery::open(folder.path()).unwrap()), [0, 1, 2]);
+}
+
+#[test]
 fn a_reader_keeps_what_it_opened() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = create(folder.path());
