@@ -323,11 +323,16 @@ mod a_gallery {
     }
 
     fn first_path(at: &Workplace) -> String {
+        path_of(at, 0)
+    }
+
+    /// The path of an item that is not the second.
+    fn path_of(at: &Workplace, number: usize) -> String {
         let answer = at.akin(&["search", "g", "--near", "1", "-k", "24", "--json"]).expect_code(0);
         let found: Value = serde_json::from_str(&answer.stdout).unwrap();
         let items = found["items"].as_array().unwrap();
-        let first = items.iter().find(|item| item["item"] == 0).unwrap();
-        first["path"].as_str().unwrap().rsplit_once("data/images/").unwrap().1.to_owned()
+        let item = items.iter().find(|item| item["item"] == number).unwrap();
+        item["path"].as_str().unwrap().rsplit_once("data/images/").unwrap().1.to_owned()
     }
 
     #[test]
@@ -371,7 +376,7 @@ mod a_gallery {
     }
 
     #[test]
-    fn of_a_larger_gallery_the_page_holds_a_sample() {
+    fn the_page_holds_a_sample_of_a_larger_gallery() {
         let at = gallery();
         at.write("page/index.html", "<p>A page.");
         let page = at.path("page");
@@ -442,13 +447,26 @@ mod a_gallery {
         at.write("page/index.html", "<p>A page.");
         let page = at.path("page");
         let serve = || serve(&at, &["--page", page.to_str().unwrap()]);
-        fs::remove_file(at.path("data/images").join(first_path(&at))).unwrap();
+        let first = at.path("data/images").join(first_path(&at));
+        let bytes = fs::read(&first).unwrap();
+        fs::remove_file(&first).unwrap();
         let server = serve();
         assert_eq!(json_of(&server, "/bundle/bundle.json")["gallery"]["count"], 23);
         assert_eq!(json_of(&server, "/bundles.json")["bundles"][0]["sample"], json!(true));
         let (_, found) = search(&server, &json!({ "item": 1, "count": 23, "detailed": true }));
         let gone = found["items"].as_array().unwrap().iter().find(|item| item["item"] == 0).unwrap();
         assert!(gone.get("sample").is_none(), "it is found, and not in the page");
+        let digest = |server: &Server| json_of(server, "/bundle/bundle.json")["digest"].clone();
+        let before = digest(&server);
+        drop(server);
+
+        // As many pictures are there, but others.
+        let place = |item: usize| at.path("data/images").join(path_of(&at, item));
+        fs::remove_file(place(5)).unwrap();
+        fs::write(&first, &bytes).unwrap();
+        let server = serve();
+        assert_eq!(json_of(&server, "/bundle/bundle.json")["gallery"]["count"], 23);
+        assert_ne!(digest(&server), before);
         drop(server);
 
         fs::remove_dir_all(at.path("data/images")).unwrap();

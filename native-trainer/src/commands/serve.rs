@@ -16,6 +16,7 @@ use akin_base::progress::Progress;
 use akin_base::quantities::{count, counted};
 use akin_base::{shell, terminal};
 use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
+use akin_core::embeddings::Rows;
 use akin_gallery::{Gallery, Row};
 use akin_server::bundles::Bundles;
 use akin_server::onnxruntime::OnnxRuntime;
@@ -50,9 +51,9 @@ pub struct ServeArgs {
     /// the page comes without it.
     #[arg(long, value_name = "DIR")]
     pub onnxruntime: Option<PathBuf>,
-    /// The most pictures of a gallery that the page holds. Of a larger gallery it holds an evenly spaced sample, of which its
-    /// map is, and it searches all pictures through this server, to which it sends the embedding of what you search with. So it
-    /// does where pictures have no labels.
+    /// The most pictures of a gallery that the page holds. Of a larger gallery it holds an evenly spaced sample, and shows
+    /// the sample on its map. It then searches all pictures through this server, and sends it only the embedding of your
+    /// picture. It does the same for a gallery with pictures that have no labels.
     #[arg(long, value_name = "N", default_value_t = PAGE_PICTURES, value_parser = clap::value_parser!(u32).range(1..))]
     pub page_pictures: u32,
     /// Answer programs with the paths of pictures, too.
@@ -202,7 +203,7 @@ fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
     let written = |path: &Path| fs::metadata(path).and_then(|mark| mark.modified()).ok();
     let is_complete = directory::is_complete(Kind::Bundle, &bundle)?
         && written(&bundle.join(MARK_FILE)) > written(&folder.join(akin_gallery::MANIFEST))
-        && Bundle::open(&bundle)?.manifest.contents().gallery.count == items.len();
+        && holds(&Bundle::open(&bundle)?, &gallery, &items)?;
     if !is_complete {
         let exported = GalleryExport::new(gallery, &items, args.device, &args.licence)?;
         let title = exported.title();
@@ -213,6 +214,20 @@ fn bundle_of_gallery(folder: &Path, args: &ServeArgs) -> Result<Option<Shown>> {
         })?;
     }
     Ok(Some(Shown { bundle, sample }))
+}
+
+/// Whether a bundle has the pictures of a gallery at these places, by their embeddings. Which are there may have changed since
+/// it was written.
+fn holds(bundle: &Bundle, gallery: &Gallery, items: &[usize]) -> Result<bool> {
+    let entry = bundle.manifest.encoder(0)?;
+    let own = bundle.manifest.gallery_embeddings(0, &bundle.file(&entry.gallery_embeddings)?)?;
+    let mut row = vec![0.0; gallery.vectors().dimension()];
+    let mut is_same = own.len() == items.len();
+    for (place, &item) in items.iter().enumerate().take(own.len()) {
+        gallery.vectors().read(item, &mut row)?;
+        is_same &= own.row(place) == row;
+    }
+    Ok(is_same)
 }
 
 /// Refuses a folder that akin wrote and that is neither a run nor a bundle, nor has an index of bundles.
