@@ -179,7 +179,7 @@ test("the page and programs find in a served gallery what the search finds", asy
   });
 });
 
-test("of a larger gallery the page holds a sample, and the server searches with embeddings", async () => {
+test("the page holds a sample of a larger gallery, and its server searches with embeddings", async () => {
   const expected = search(added, "-k", "100");
   const read = async (path) =>
     (await fetch(new URL(path, server.address))).json();

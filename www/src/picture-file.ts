@@ -1,5 +1,8 @@
 // Pictures as readers have them: what the engine cannot read, the browser may.
 
+/** The pictures that an input takes. */
+export const PICTURES = "image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,image/heic";
+
 /** The formats that the browser decodes, if it can, because the engine does not: those of the ISO base media file format. */
 const isForBrowser = (bytes: Uint8Array): boolean =>
   /^ftyp(avif|avis|heic|heix|heim|heis|hevc|hevx|mif1|msf1)/.test(String.fromCharCode(...bytes.subarray(4, 12)));

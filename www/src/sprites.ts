@@ -15,6 +15,21 @@ export interface SpriteSource {
   sheet(index: number): Promise<Sheet>;
 }
 
+/** A sheet that is loaded when it is first needed, and again if that failed. */
+export function loadOnce(
+  sheets: Map<number, Promise<Sheet>>,
+  index: number,
+  load: () => Promise<Sheet>,
+): Promise<Sheet> {
+  let sheet = sheets.get(index);
+  if (!sheet) {
+    sheet = load();
+    sheet.catch(() => sheets.delete(index));
+    sheets.set(index, sheet);
+  }
+  return sheet;
+}
+
 /** The bundle's thumbnails. A sheet is loaded and checked when it is first needed. */
 export class Sprites implements SpriteSource {
   private readonly sheets = new Map<number, Promise<Sheet>>();
@@ -31,13 +46,7 @@ export class Sprites implements SpriteSource {
   }
 
   sheet(index: number): Promise<Sheet> {
-    let sheet = this.sheets.get(index);
-    if (!sheet) {
-      sheet = this.load(index);
-      sheet.catch(() => this.sheets.delete(index));
-      this.sheets.set(index, sheet);
-    }
-    return sheet;
+    return loadOnce(this.sheets, index, () => this.load(index));
   }
 
   private async load(index: number): Promise<Sheet> {

@@ -215,8 +215,8 @@ fn with_decoder(name: &str, mut decoder: impl ImageDecoder, read_tags: bool) -> 
     Ok(((width, height), to_rgb(color, raw)?, orientation.unwrap_or(Orientation::NoTransforms)))
 }
 
-/// JPEG, through libjpeg-turbo-rs: the pixels are those of libjpeg-turbo, with which Pillow, torchvision and Chromium read
-/// JPEG, to the last bit.
+/// JPEG, through libjpeg-turbo-rs. Its pixels are exactly those of libjpeg-turbo, which Pillow, torchvision and Chromium
+/// use.
 fn jpeg(bytes: &[u8]) -> Result<Decoded> {
     let markers = jpeg_markers(bytes);
     require_end("JPEG", markers.is_some())?;

@@ -133,7 +133,7 @@ fn a_change_that_was_killed_after_it_was_made_is_not_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = create(folder.path());
     stage(&mut writer, [0, 1]);
-    // The list of what is staged outlives a process that is killed as soon as the gallery has it.
+    // A process that is killed right after the commit leaves the list of staged rows behind.
     let list = folder.path().join("pending.json");
     let staged = fs::read(&list).unwrap();
     writer.commit(&[]).unwrap();

@@ -3,6 +3,7 @@ import { live } from "lit/directives/live.js";
 import { notice } from "../elements/notice.js";
 import type { Failure } from "../failure.js";
 import * as format from "../format.js";
+import { PICTURES } from "../picture-file.js";
 import { vars } from "../vars.js";
 import { askRemoval } from "./ask-removal.js";
 import { isSameBundle, type BundleEntry } from "./bundles.js";
@@ -113,7 +114,7 @@ function ownEntry({ own, makeOwn }: GalleryBar, encoder: { readonly name: string
           class="visually-hidden"
           data-testid="own-files"
           multiple
-          accept="image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,image/heic"
+          accept=${PICTURES}
           @change=${take}
         />
         Choose pictures

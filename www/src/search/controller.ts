@@ -495,14 +495,13 @@ export class SearchController implements ReactiveController {
   /** The embedding of the reader's picture. Adds its times to `parts` if it was not known. */
   private async embeddingOf(image: Uint8Array, encoder: number, parts: Omit<Parts, "drawing">): Promise<number[]> {
     const known = this.embeddings.get(encoder);
-    const asked = known ?? session.call("embed", { encoder, image });
+    if (known) return (await known).embedding;
+    const asked = session.call("embed", { encoder, image });
     this.embeddings.set(encoder, asked);
     asked.catch(() => this.embeddings.get(encoder) === asked && this.embeddings.delete(encoder));
     const { embedding, decode_ms, embed_ms } = await asked;
-    if (!known) {
-      parts.decoding += decode_ms;
-      parts.network += embed_ms;
-    }
+    parts.decoding += decode_ms;
+    parts.network += embed_ms;
     return embedding;
   }
 

@@ -3,6 +3,7 @@ import { property, state } from "lit/decorators.js";
 import { failure } from "../failure.js";
 import { fromDrop } from "../gallery/photos.js";
 import { LightElement } from "../elements/light.js";
+import { PICTURES } from "../picture-file.js";
 
 /**
  * Takes a picture that is dropped anywhere on the page, pasted, or chosen. Fires `picture` with the
@@ -49,13 +50,7 @@ export class AkinFile extends LightElement {
       <p class="soft entry-ways">Drop it anywhere, paste it, or</p>
       <div class="entry-buttons">
         <label class="button file">
-          <input
-            type="file"
-            class="visually-hidden"
-            data-testid="file"
-            accept="image/jpeg,image/png,image/webp,image/gif,image/bmp,image/avif,image/heic"
-            @change=${this.choose}
-          />
+          <input type="file" class="visually-hidden" data-testid="file" accept=${PICTURES} @change=${this.choose} />
           Choose a file
         </label>
         <button type="button" class="quiet" data-testid="take-photo" @click=${this.photograph}>Take a photo</button>

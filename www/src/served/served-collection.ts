@@ -1,7 +1,7 @@
 import { Collection } from "../collection.js";
 import { failure } from "../failure.js";
 import type { EncoderEntry } from "../protocol.js";
-import type { Sheet, SpriteSource } from "../sprites.js";
+import { loadOnce, type Sheet, type SpriteSource } from "../sprites.js";
 
 /** An item as the server tells it. */
 export interface ServedItem {
@@ -113,13 +113,7 @@ export class ServedSprites implements SpriteSource {
 
   sheet(index: number): Promise<Sheet> {
     if (index < this.sheets) return this.sample.sheet(index);
-    let sheet = this.loaded.get(index);
-    if (!sheet) {
-      sheet = this.load(this.collection.count + index - this.sheets);
-      this.loaded.set(index, sheet);
-      sheet.catch(() => this.loaded.delete(index));
-    }
-    return sheet;
+    return loadOnce(this.loaded, index, () => this.load(this.collection.count + index - this.sheets));
   }
 
   private get sheets(): number {

@@ -4,7 +4,7 @@
 //! all items stay in memory, so that few embeddings are read.
 //! Other requests have threads of their own. The gallery is opened again when a writer has changed it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -135,12 +135,16 @@ impl Opened {
         let has_encoder = !gallery.manifest().settings.encoder.files.is_empty();
         let known = KnownGallery::of_gallery(gallery, has_encoder.then_some(device))?
             .with_shortlist(before.map(|before| &before.known))?;
-        let picture = |row: &Row| (row.file(), row.sha256.clone());
-        let wanted: HashMap<_, usize> = sample.iter().map(picture).zip(0..).collect();
+        // Hashes first: of a large gallery only the names of a few files are put together.
+        let hashes: HashSet<&str> = sample.iter().map(|row| row.sha256.as_str()).collect();
+        let wanted: HashMap<_, usize> =
+            sample.iter().map(|row| (row.file(), row.sha256.as_str())).zip(0..).collect();
         let mut items = vec![None; sample.len()];
-        // In a gallery without a sample, no name of a file is looked at.
-        for (item, row) in gallery.rows().iter().enumerate().take_while(|_| !wanted.is_empty()) {
-            if let Some(&place) = wanted.get(&picture(row)) {
+        for (item, row) in gallery.rows().iter().enumerate() {
+            let hash = row.sha256.as_str();
+            if hashes.contains(hash)
+                && let Some(&place) = wanted.get(&(row.file(), hash))
+            {
                 items[place] = Some(item);
             }
         }
@@ -150,6 +154,11 @@ impl Opened {
             Storage::default()
         });
         Ok(Self { known, sample: items, places, storage })
+    }
+
+    /// The item that a picture of the sample is; none if it is gone.
+    fn sampled(&self, place: usize) -> Option<usize> {
+        self.sample.get(place).copied().flatten()
     }
 }
 
@@ -361,7 +370,7 @@ impl Service {
         let itself = places.iter().flat_map(|&place| {
             let item = match searches[place].queries {
                 Queries::Item(item, _) => Some(item),
-                Queries::Sample(place) => opened.sample.get(place).copied().flatten(),
+                Queries::Sample(place) => opened.sampled(place),
                 _ => None,
             };
             rows(place).map(move |_| item)
@@ -593,9 +602,7 @@ fn rows(opened: &Opened, searches: &[Search]) -> Vec<Result<Vec<Vec<f32>>>> {
             (Queries::Many(rows), _) => check(rows),
             (Queries::Item(item, Some(version)), _) if !is_version(*item, version) => Err(gone()),
             (Queries::Item(item, _), _) => Ok(vec![row_of(*item)?]),
-            (Queries::Sample(place), _) => {
-                Ok(vec![row_of(opened.sample.get(*place).copied().flatten().ok_or_else(gone)?)?])
-            }
+            (Queries::Sample(place), _) => Ok(vec![row_of(opened.sampled(*place).ok_or_else(gone)?)?]),
             (Queries::Picture(_), Some(Err(error))) => Err(error.into()),
             (Queries::Picture(_), _) => match &mut embedded {
                 Ok(rows) => Ok(rows.next().map(<[f32]>::to_vec).into_iter().collect()),

@@ -27,7 +27,7 @@ type Key = (String, Size);
 pub struct Size {
     /// The pixels of the longer side, if the picture has as many.
     pub side: u32,
-    /// Whether it is the central square of the picture, with exactly so many pixels.
+    /// Whether it shows only the central square of the picture, and is exactly `side` pixels wide.
     pub is_square: bool,
 }
 
@@ -38,8 +38,8 @@ impl Default for Thumbnails {
 }
 
 impl Thumbnails {
-    /// The thumbnail of a picture with this SHA-256 as JPEG. None if `read` finds no bytes or those of another picture, and if
-    /// they cannot be decoded.
+    /// The thumbnail of the picture with this SHA-256, as JPEG. `None` if `read` returns nothing or the bytes of another
+    /// picture, or if the bytes cannot be decoded.
     pub fn get(
         &self,
         sha256: &str,

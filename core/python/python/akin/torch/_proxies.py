@@ -10,7 +10,7 @@ import torch
 from .._errors import ConfigError, TaxonomyError
 from ._loss import Loss, scores
 from ._ranking import HapSurrogate
-from ._steps import check
+from ._steps import check, check_share
 
 
 def _uniform(classes: int, dimension: int) -> Any:
@@ -84,8 +84,7 @@ class Happier(Loss):
         normalise: bool = True,
     ) -> None:
         super().__init__(normalise=normalise)
-        if not 0 <= clustering_weight <= 1:
-            raise ConfigError(f"the weight of the clustering is {clustering_weight}", "give a number from 0 to 1")
+        check_share("the weight of the clustering", clustering_weight)
         self.clustering_weight = clustering_weight
         self.surrogate = surrogate or HapSurrogate()
         self.clustering = NormSoftmax(num_classes, embedding_size, temperature=temperature)

@@ -15,8 +15,8 @@ import torch
 from .._errors import ConfigError
 from ._loss import Loss, scores
 from ._ranks import Block, Counts, Values, quotient, weighted_values
-from ._relevance import HierarchicalRelevance, Relevance, relevances, shared_levels
-from ._steps import LowerStep, UpperStep, check
+from ._relevance import HierarchicalRelevance, Relevance, relevances, same_class, shared_levels
+from ._steps import LowerStep, UpperStep, check, check_share
 
 
 def _hard(t: Any) -> Any:
@@ -79,15 +79,40 @@ def _mean(scores: Any, weights: Any, counted: Any, count: Any, value: Any = quot
     return (queries > 0).to(scores.dtype) - total
 
 
-class _ByRelevance(Loss):
+class _Ranking(Loss):
+    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
+        """The counts of a block."""
+        raise NotImplementedError
+
+
+class _Bounded(_Ranking):
+    """Ranks with H⁻ for the items that belong below."""
+
+    def __init__(self, *, step: UpperStep | None = None, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        self.step = step or UpperStep()
+
+    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
+        return _bounds(places, self.step)
+
+
+class _Smooth(_Ranking):
+    """Ranks with sigmoids."""
+
+    def __init__(self, *, temperature: float = 0.01, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check(f"the temperature of {type(self).__name__}", temperature, above=True)
+        self.temperature = temperature
+
+    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
+        return _sigmoids(places, self.temperature)
+
+
+class _ByRelevance(_Ranking):
     """1 − Σ_k H-rank(k) / rank(k) ÷ Σ rel, for AP with the relevance 1 of the items of the query's fine class."""
 
     def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[_Places, Any]:
         """The places of the items, and the levels that they share with the query."""
-        raise NotImplementedError
-
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        """The counts of a block."""
         raise NotImplementedError
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
@@ -99,7 +124,7 @@ class _ByRelevance(Loss):
 
 class _ByFineClass(_ByRelevance):
     def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[_Places, Any]:
-        same = (shared_levels(labels, item_labels) == labels.shape[1]).long()
+        same = same_class(labels, item_labels).long()
         return _Places(same, same.to(dtype)), same
 
 
@@ -111,7 +136,7 @@ class _ByLevel(_ByRelevance):
         return _Places(shared, relevances(self.relevance, shared, labels.shape[1], dtype)), shared
 
 
-class SupAP(_ByFineClass):
+class SupAP(_Bounded, _ByFineClass):
     """A smooth upper bound of 1 − AP on the fine classes (ROADMAP, Ramzi et al., NeurIPS 2021, eq. 3 to 5).
 
     Parameters
@@ -122,15 +147,8 @@ class SupAP(_ByFineClass):
         Whether to scale embeddings to unit length first.
     """
 
-    def __init__(self, *, step: UpperStep | None = None, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
-        self.step = step or UpperStep()
 
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _bounds(places, self.step)
-
-
-class SmoothAP(_ByFineClass):
+class SmoothAP(_Smooth, _ByFineClass):
     """1 − AP on the fine classes with sigmoids for steps (Brown et al., ECCV 2020).
 
     Parameters
@@ -140,14 +158,6 @@ class SmoothAP(_ByFineClass):
     normalise : bool
         Whether to scale embeddings to unit length first.
     """
-
-    def __init__(self, *, temperature: float = 0.01, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
-        check("the temperature of SmoothAP", temperature, above=True)
-        self.temperature = temperature
-
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _sigmoids(places, self.temperature)
 
 
 class HapSurrogate(_ByLevel):
@@ -189,7 +199,7 @@ class HapSurrogate(_ByLevel):
         return _bounds(places, self.upper_step, self.lower_step if self.smooth_rank else None)
 
 
-class SmoothHap(_ByLevel):
+class SmoothHap(_Smooth, _ByLevel):
     """1 − H-AP on all levels with sigmoids for steps (SupRank, Ramzi et al., TPAMI 2025).
 
     Parameters
@@ -205,20 +215,11 @@ class SmoothHap(_ByLevel):
     def __init__(
         self, *, relevance: Relevance | None = None, temperature: float = 0.01, normalise: bool = True
     ) -> None:
-        super().__init__(normalise=normalise)
-        check("the temperature of SmoothHap", temperature, above=True)
+        super().__init__(temperature=temperature, normalise=normalise)
         self.relevance = relevance or HierarchicalRelevance()
-        self.temperature = temperature
-
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _sigmoids(places, self.temperature)
 
 
-class _NDCG(Loss):
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        """The counts of a block."""
-        raise NotImplementedError
-
+class _NDCG(_Ranking):
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         shared = shared_levels(labels, item_labels)
         gains = torch.exp2(shared.to(queries.dtype)) - 1
@@ -235,7 +236,7 @@ class _NDCG(Loss):
         return _mean(scores(queries, items), weights, ideal > 0, counts, value)
 
 
-class SupNDCG(_NDCG):
+class SupNDCG(_Bounded, _NDCG):
     """A smooth upper bound of 1 − NDCG on all levels, with the gain 2^l − 1 (SupRank, Ramzi et al., TPAMI 2025).
 
     Parameters
@@ -246,15 +247,8 @@ class SupNDCG(_NDCG):
         Whether to scale embeddings to unit length first.
     """
 
-    def __init__(self, *, step: UpperStep | None = None, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
-        self.step = step or UpperStep()
 
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _bounds(places, self.step)
-
-
-class SmoothNDCG(_NDCG):
+class SmoothNDCG(_Smooth, _NDCG):
     """1 − NDCG on all levels with sigmoids for steps (SupRank, Ramzi et al., TPAMI 2025).
 
     Parameters
@@ -265,47 +259,37 @@ class SmoothNDCG(_NDCG):
         Whether to scale embeddings to unit length first.
     """
 
-    def __init__(self, *, temperature: float = 0.01, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
-        check("the temperature of SmoothNDCG", temperature, above=True)
-        self.temperature = temperature
 
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _sigmoids(places, self.temperature)
+class _Recall(_Ranking):
+    cutoffs: tuple[int, ...]
+    cutoff_temperature: float
 
-
-class _Recall(Loss):
-    def __init__(self, cutoffs: Sequence[int], cutoff_temperature: float, normalise: bool) -> None:
-        super().__init__(normalise=normalise)
+    def _cut(self, cutoffs: Sequence[int], cutoff_temperature: float) -> None:
         check("the cutoff_temperature of the recall", cutoff_temperature, above=True)
         if not cutoffs or any(cutoff < 1 for cutoff in cutoffs):
             raise ConfigError(f"the cutoffs of the recall are {list(cutoffs)}", "give at least one, each at least 1")
         self.cutoffs = tuple(cutoffs)
         self.cutoff_temperature = cutoff_temperature
 
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        """The counts of a block."""
-        raise NotImplementedError
-
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        same = (shared_levels(labels, item_labels) == labels.shape[1]).long()
+        same = same_class(labels, item_labels).long()
         positives = same.sum(1, keepdim=True)
         weights = same.to(queries.dtype)
 
         def value(_: Any, rank: Any, block: Block) -> Values:
             total, slope = torch.zeros_like(rank), torch.zeros_like(rank)
             for cutoff in self.cutoffs:
-                places = positives[block.queries][:, :, None].clamp(1, cutoff)
-                hit = torch.sigmoid((cutoff - rank) / self.cutoff_temperature) / (len(self.cutoffs) * places)
-                part = 1 - hit * (len(self.cutoffs) * places)
-                total, slope = total + hit, slope - hit * part / self.cutoff_temperature
+                places = positives[block.queries][:, :, None].clamp(1, cutoff).to(rank.dtype)
+                share = 1 / (len(self.cutoffs) * places)
+                hit = torch.sigmoid((cutoff - rank) / self.cutoff_temperature)
+                total, slope = total + share * hit, slope - share * hit * (1 - hit) / self.cutoff_temperature
             return Values(total, torch.zeros_like(rank), slope)
 
         counts = self.count(_Places(same, torch.zeros_like(weights)))
         return _mean(scores(queries, items), weights, positives > 0, counts, value)
 
 
-class SupRecall(_Recall):
+class SupRecall(_Bounded, _Recall):
     """A smooth form of 1 − R@k on the fine classes, with a bound of each rank (SupRank, Ramzi et al., TPAMI 2025).
 
     R@k here is the share of the first k places that positives take, of those that they could.
@@ -330,14 +314,11 @@ class SupRecall(_Recall):
         step: UpperStep | None = None,
         normalise: bool = True,
     ) -> None:
-        super().__init__(cutoffs, cutoff_temperature, normalise)
-        self.step = step or UpperStep()
-
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _bounds(places, self.step)
+        super().__init__(step=step, normalise=normalise)
+        self._cut(cutoffs, cutoff_temperature)
 
 
-class SmoothRecall(_Recall):
+class SmoothRecall(_Smooth, _Recall):
     """1 − R@k on the fine classes with sigmoids for steps (Patel et al., CVPR 2022; in the form of SupRank's code).
 
     Parameters
@@ -356,12 +337,8 @@ class SmoothRecall(_Recall):
         temperature: float = 0.01,
         normalise: bool = True,
     ) -> None:
-        super().__init__(cutoffs, cutoff_temperature, normalise)
-        check("the temperature of SmoothRecall", temperature, above=True)
-        self.temperature = temperature
-
-    def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
-        return _sigmoids(places, self.temperature)
+        super().__init__(temperature=temperature, normalise=normalise)
+        self._cut(cutoffs, cutoff_temperature)
 
 
 class Calibration(Loss):
@@ -398,7 +375,7 @@ class Calibration(Loss):
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         found = scores(queries, items)
-        same = shared_levels(labels, item_labels) == labels.shape[1]
+        same = same_class(labels, item_labels)
         others = ~same
         if itself:
             same = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
@@ -438,8 +415,7 @@ class Roadmap(Loss):
         normalise: bool = True,
     ) -> None:
         super().__init__(normalise=normalise)
-        if not 0 <= calibration_weight <= 1:
-            raise ConfigError(f"the weight of the calibration is {calibration_weight}", "give a number from 0 to 1")
+        check_share("the weight of the calibration", calibration_weight)
         self.calibration_weight = calibration_weight
         self.sup_ap = sup_ap or SupAP()
         self.calibration = calibration or Calibration()

@@ -17,6 +17,11 @@ def shared_levels(queries: Any, items: Any) -> Any:
     return (queries[:, None, :] == items[None, :, :]).long().cumprod(2).sum(2)
 
 
+def same_class(queries: Any, items: Any) -> Any:
+    """Whether each query shares the finest level with each item, [Q, N]."""
+    return shared_levels(queries, items) == queries.shape[1]
+
+
 @dataclass(frozen=True)
 class HierarchicalRelevance:
     """(l/L)^α / |Ω(l)|, with |Ω(l)| the number of items that share exactly level l (HAPPIER, eq. 4)."""

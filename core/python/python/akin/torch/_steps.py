@@ -17,6 +17,12 @@ def check(name: str, value: float, *, least: float = 0.0, above: bool = False) -
         raise ConfigError(f"{name} is {value}", f"give a finite number {'above' if above else 'of at least'} {least:g}")
 
 
+def check_share(name: str, value: float) -> None:
+    """Refuses a number outside of 0 … 1."""
+    if not 0 <= value <= 1:
+        raise ConfigError(f"{name} is {value}", "give a number from 0 to 1")
+
+
 @dataclass(frozen=True)
 class UpperStep:
     """H⁻, an upper bound of the step (ROADMAP, eq. 4; HAPPIER, eq. 44), for items that must not be above.
@@ -76,10 +82,9 @@ class LowerStep:
     leak: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("slope", "start", "leak"):
+        for name in ("slope", "leak"):
             check(f"the {name} of the lower step", getattr(self, name))
-        if self.start > 1:
-            raise ConfigError(f"the start of the lower step is {self.start}", "give a number from 0 to 1")
+        check_share("the start of the lower step", self.start)
 
     def __call__(self, t: Any) -> tuple[Any, Any]:
         """The values and the derivatives of a tensor."""
