@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Stdio;
 
 use akin_core::embeddings::Rows;
-use akin_gallery::Gallery;
+use akin_gallery::{Gallery, Writer};
 use serde_json::Value;
 use workplace::{Workplace, copy, tiny};
 
@@ -253,4 +253,22 @@ fn a_gallery_is_evaluated_written_and_exported_as_the_files_of_its_embeddings_ar
     at.index(&["g", "--relabel", "none.csv", "--levels", "kind"]).expect_code(0);
     refuses(&["eval", "g"], "no picture of the gallery g has a label");
     refuses(&["export", "g", "--out", "new"], "no picture of the gallery g has a label");
+}
+
+#[test]
+fn a_collection_that_was_killed_is_made_once() {
+    let at = workplace();
+    let mut orders = fs::read_dir(at.path("photos")).unwrap();
+    let mut order = || format!("photos/{}", orders.next().unwrap().unwrap().file_name().to_str().unwrap());
+    at.index(&["run", &order(), "--out", "g"]).expect_code(0);
+    at.index(&["run", &order(), "--out", "other"]).expect_code(0);
+    let other = Gallery::open(&at.path("other")).unwrap();
+    let mut values = vec![0.0; other.rows().len() * other.vectors().dimension()];
+    other.vectors().read(0, &mut values).unwrap();
+    let mut killed = Writer::open(&at.path("g")).unwrap();
+    killed.stage(other.rows(), &values).unwrap();
+    killed.close();
+    let before = at.paths().len();
+    at.index(&["g", "--collect", "other"]).expect_code(0);
+    assert_eq!(at.gallery().rows().len(), before + other.rows().len());
 }

@@ -639,6 +639,8 @@ fn collect(writer: &mut Writer, other: &Path, progress: Progress) -> Result<()> 
     let there: HashSet<PathBuf> = writer.rows()?.into_iter().map(|(_, row)| row.file()).collect();
     let new: Vec<usize> =
         (0..gallery.rows().len()).filter(|&row| !there.contains(&gallery.rows()[row].file())).collect();
+    // A change that was killed has left rows, which may be the same ones.
+    let left: Vec<Place> = writer.staged()?.into_iter().map(|(place, _)| place).collect();
     let size = (STAGED_NUMBERS / own.dimension).max(1);
     for part in new.chunks(size) {
         let mut values = vec![0.0; part.len() * own.dimension];
@@ -648,7 +650,7 @@ fn collect(writer: &mut Writer, other: &Path, progress: Progress) -> Result<()> 
         let rows: Vec<Row> = part.iter().map(|&row| gallery.rows()[row].clone()).collect();
         writer.stage(&rows, &values)?;
     }
-    writer.commit(&[])?;
+    writer.commit(&left)?;
     progress
         .say("Collected", &format!("{} of {}", counted(new.len(), "picture", "pictures"), other.display()));
     Ok(())
