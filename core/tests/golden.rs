@@ -10,6 +10,8 @@
 mod hashing;
 #[path = "golden/hyperbolic.rs"]
 mod hyperbolic;
+#[path = "golden/library.rs"]
+mod library;
 #[path = "golden/losses.rs"]
 mod losses;
 #[path = "golden/metrics.rs"]
@@ -48,6 +50,7 @@ const CHECKS: Checks = &[
     ("hpdh_loss.json", hashing::hpdh),
     ("hyp_pairwise_ce.json", hyperbolic::cross_entropy),
     ("hyperbolic_ops.json", hyperbolic::operations),
+    ("library_losses.json", library::check),
     ("metrics_happier.json", metrics::happier),
     ("metrics_hashing.json", metrics::hashing),
     ("metrics_hierarchical_precision.json", metrics::hierarchical_precisions),

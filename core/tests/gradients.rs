@@ -17,12 +17,14 @@ const STEP: f64 = 1e-6;
 const MOVED: usize = 12;
 
 /// Losses whose gradient is, by design, not the derivative of their value. Blackbox-AP is tested in `ranking_rules.rs`,
-/// and with its random margin in the golden file; HIER, whose proxies have a Riemannian gradient, in
+/// and with its random margin in the golden file; the circle loss, whose
+/// weights are constants, in its golden file; HIER, whose proxies have a Riemannian gradient, in
 /// `paper/hyperbolic.rs`, `hyperbolic_rules.rs` and the golden file. Sums with HIER, and a memory's sum of fixed and
 /// moving items, are tested below.
 const BY_RULE: &[&str] = &[
     "blackbox_ap",
     "blackbox_ap_published",
+    "circle",
     "cross_batch_memory",
     "hier",
     "hier_multi_similarity",
@@ -35,6 +37,7 @@ const BY_RULE: &[&str] = &[
 /// Settings other than the defaults of the catalogue.
 const VARIANTS: &[&str] = &[
     r#"{ "kind": "arc_face", "easy_margin": true, "label_smoothing": 0.2 }"#,
+    r#"{ "kind": "arc_face", "sub_centres": 2 }"#,
     r#"{ "kind": "contrastive", "squared": true, "negative_margin": 1.5 }"#,
     r#"{ "kind": "contrastive", "measure": "cosine", "positive_margin": 0.9, "negative_margin": 0.1 }"#,
     r#"{ "kind": "contrastive", "miner": { "kind": "batch_hard_miner" } }"#,
@@ -66,6 +69,9 @@ const VARIANTS: &[&str] = &[
         { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
         { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }
     ] }"#,
+    r#"{ "kind": "nt_xent", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "hard" } }"#,
+    r#"{ "kind": "sup_con", "miner": { "kind": "batch_hard_miner" } }"#,
+    r#"{ "kind": "ranked_list", "boundary": 1.1, "positive_temperature": 2.0 }"#,
     r#"{ "kind": "triplet_margin", "smooth": true, "miner": { "kind": "batch_easy_hard_miner" } }"#,
     r#"{ "kind": "triplet_margin", "swap": true }"#,
     r#"{ "kind": "triplet_margin", "swap": true, "miner": { "kind": "multi_similarity_miner" } }"#,

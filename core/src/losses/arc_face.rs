@@ -17,9 +17,15 @@
 //! weakens the own margin and gives every other class a little of it. `smoothing = "logits"` (preset
 //! `arc_face_logit_smoothing`) computes it.
 //!
+//! # Sub-centres
+//!
+//! With K = `sub_centres` each class has K proxies, and z_ic is the cosine of the nearest: items of noisy labels gather
+//! around a proxy of their own (Deng et al., *Sub-center ArcFace: Boosting Face Recognition by Large-Scale Noisy Web Faces*,
+//! ECCV 2020; preset `sub_centre_arc_face`).
+//!
 //! # Shapes and limits
 //!
-//! Embeddings are [B, d], proxies [C, d]. Every item has a class, so every batch has a loss. The loss jumps where
+//! Embeddings are [B, d], proxies [C·K, d], class by class. Every item has a class, so every batch has a loss. The loss jumps where
 //! cos θ = cos(π − m), with `easy_margin` where cos θ = 0. At θ = 0 and θ = π the sine has no slope; its gradient is 0
 //! there, where that of the published code can be NaN.
 
@@ -46,6 +52,8 @@ pub struct ArcFaceConfig {
     pub label_smoothing: f64,
     /// What ε mixes. Default: targets.
     pub smoothing: Smoothing,
+    /// K, the number of proxies of each class, 1 … 1000. Default 1.
+    pub sub_centres: usize,
 }
 
 /// What label smoothing mixes.
@@ -68,6 +76,7 @@ impl Default for ArcFaceConfig {
             easy_margin: false,
             label_smoothing: 0.0,
             smoothing: Smoothing::Targets,
+            sub_centres: 1,
         }
     }
 }
@@ -75,7 +84,7 @@ impl Default for ArcFaceConfig {
 /// One proxy for each fine class and the cross-entropy over their angles.
 #[derive(Module, Debug)]
 pub struct ArcFace {
-    /// [C, d], of any length: only their direction matters.
+    /// [C·K, d], of any length: only their direction matters.
     pub proxies: Param<Tensor<2>>,
     #[module(skip)]
     config: ArcFaceConfig,
@@ -93,14 +102,24 @@ impl BuildLoss for ArcFaceConfig {
         complete: true,
         preset: None,
     };
-    const PRESETS: &'static [LossEntry] = &[LossEntry {
-        name: "arc_face_logit_smoothing",
-        title: "ArcFace (smoothed logits)",
-        summary: "ArcFace with the label smoothing of SupRank's code, 0.1, which mixes logits",
-        sources: &["deng2019", "ramzi2025"],
-        preset: Some(r#"{ "kind": "arc_face", "label_smoothing": 0.1, "smoothing": "logits" }"#),
-        ..Self::ENTRY
-    }];
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "arc_face_logit_smoothing",
+            title: "ArcFace (smoothed logits)",
+            summary: "ArcFace with the label smoothing of SupRank's code, 0.1, which mixes logits",
+            sources: &["deng2019", "ramzi2025"],
+            preset: Some(r#"{ "kind": "arc_face", "label_smoothing": 0.1, "smoothing": "logits" }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "sub_centre_arc_face",
+            title: "Sub-centre ArcFace",
+            summary: "ArcFace with three proxies for each class, of which the nearest counts",
+            sources: &["deng2020", "deng2019"],
+            preset: Some(r#"{ "kind": "arc_face", "sub_centres": 3, "scale": 64.0 }"#),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = ArcFace;
 
     /// Proxies come from U(−1/√d, 1/√d).
@@ -109,7 +128,8 @@ impl BuildLoss for ArcFaceConfig {
         within("arc_face", "margin", self.margin, 0.0..=std::f64::consts::FRAC_PI_2, 0.5)?;
         within("arc_face", "label_smoothing", self.label_smoothing, 0.0..=1.0, 0.1)?;
         let bound = 1.0 / (context.dimension as f64).sqrt();
-        let proxies = context.uniform_proxies(context.fine_classes(), bound);
+        within("arc_face", "number of sub-centres", self.sub_centres, 1..=1000, 3)?;
+        let proxies = context.uniform_proxies(context.fine_classes() * self.sub_centres, bound);
         Ok(ArcFace { proxies, config: self.clone() })
     }
 }
@@ -135,10 +155,12 @@ impl Objective for ArcFace {
     /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         batch.on_known(|batch| {
-            let ArcFaceConfig { scale, label_smoothing, smoothing, .. } = self.config;
+            let ArcFaceConfig { scale, label_smoothing, smoothing, sub_centres, .. } = self.config;
             let proxies = normalise(self.proxies.val());
-            let [classes, _] = proxies.dims();
+            let classes = proxies.dims()[0] / sub_centres;
             let cosines = normalise(batch.embeddings.clone()).matmul(proxies.transpose());
+            let by_class = cosines.reshape([batch.labels.len(), classes, sub_centres]);
+            let cosines = by_class.max_dim(2).squeeze_dim::<2>(2);
             let own = one_hot(batch.labels, classes, &cosines);
             let smooth = own.clone() * (1.0 - label_smoothing) + label_smoothing / classes as f64;
             let (margins, targets) = match smoothing {

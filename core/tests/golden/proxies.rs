@@ -20,6 +20,7 @@ pub(crate) fn arc_face(case: &Case, verdict: &mut Verdict) {
         easy_margin: case.get("params/easy_margin") == true,
         label_smoothing: number(case, "label_smoothing"),
         smoothing: Smoothing::Logits,
+        ..Default::default()
     };
     let mut loss = init(&config, &labels(case, "inputs/labels"));
     loss.proxies = proxies(case);

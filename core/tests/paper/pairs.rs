@@ -2,8 +2,8 @@
 
 use akin_core::losses::contrastive::Measure;
 use akin_core::losses::{
-    ContrastiveConfig, CrossBatchMemoryConfig, LossConfig, MarginConfig, Objective, PairConfig,
-    TripletMarginConfig,
+    CircleConfig, ContrastiveConfig, CrossBatchMemoryConfig, LiftedStructureConfig, LossConfig, MarginConfig,
+    NtXentConfig, Objective, PairConfig, RankedListConfig, SupConConfig, TripletMarginConfig,
 };
 use akin_core::miners::Miner;
 
@@ -133,6 +133,115 @@ fn multi_similarity() {
             }
             case.assert_agree("multi_similarity", case.value(&config), mean(&losses));
         }
+    }
+}
+
+/// Chen et al., eq. 1, with the items of other classes as negatives.
+#[test]
+fn nt_xent() {
+    let temperature = 0.3;
+    for case in cases() {
+        let mut losses = Vec::new();
+        for i in 0..case.queries.len() {
+            let power = |j: usize| (case.score(i, j) / temperature).exp();
+            let negatives: f64 = case.negatives(i).into_iter().map(power).sum();
+            losses.extend(case.positives(i).into_iter().map(|j| -(power(j) / (power(j) + negatives)).ln()));
+        }
+        let config = NtXentConfig { temperature, ..Default::default() };
+        case.assert_agree("nt_xent", case.value(&config), mean(&losses));
+    }
+}
+
+/// Khosla et al., eq. 2.
+#[test]
+fn sup_con() {
+    let temperature = 0.3;
+    for case in cases() {
+        let mut losses = Vec::new();
+        for i in 0..case.queries.len() {
+            let power = |j: usize| (case.score(i, j) / temperature).exp();
+            let positives = case.positives(i);
+            let all: f64 = [positives.clone(), case.negatives(i)].concat().into_iter().map(power).sum();
+            let terms: Vec<f64> = positives.into_iter().map(|j| -(power(j) / all).ln()).collect();
+            if !terms.is_empty() {
+                losses.push(mean(&terms));
+            }
+        }
+        let config = SupConConfig { temperature, ..Default::default() };
+        case.assert_agree("sup_con", case.value(&config), mean(&losses));
+    }
+}
+
+/// Sun et al., eq. 6 with the margins of eq. 8, over the queries that have a positive and a negative.
+#[test]
+fn circle() {
+    let (m, gamma) = (0.25, 4.0);
+    for case in cases() {
+        let mut losses = Vec::new();
+        for i in 0..case.queries.len() {
+            let (positives, negatives) = (case.positives(i), case.negatives(i));
+            if positives.is_empty() || negatives.is_empty() {
+                continue;
+            }
+            let s = |j: usize| case.score(i, j);
+            let pull = |j: usize| f64::exp(-gamma * (1.0 + m - s(j)).max(0.0) * (s(j) - (1.0 - m)));
+            let push = |j: usize| f64::exp(gamma * (s(j) + m).max(0.0) * (s(j) - m));
+            let product =
+                positives.into_iter().map(pull).sum::<f64>() * negatives.into_iter().map(push).sum::<f64>();
+            losses.push((1.0 + product).ln());
+        }
+        let config = CircleConfig { margin: m, scale: gamma, ..Default::default() };
+        case.assert_agree("circle", case.value(&config), mean(&losses));
+    }
+}
+
+/// Oh Song et al., eq. 4, over the pairs in both orders. An item that is no query has no negatives.
+#[test]
+fn lifted_structure() {
+    let (near, far) = (0.1, 0.8);
+    for case in cases() {
+        let within_batch = std::ptr::eq(case.items(), &case.queries);
+        let mut losses = Vec::new();
+        for i in 0..case.queries.len() {
+            let powers =
+                |k: usize| case.negatives(k).into_iter().map(|n| f64::exp(far - d(&case, k, n))).sum::<f64>();
+            for j in case.positives(i) {
+                let sum = powers(i) + if within_batch { powers(j) } else { 0.0 };
+                let term = if sum == 0.0 { 0.0 } else { (d(&case, i, j) - near + sum.ln()).max(0.0) };
+                losses.push(term.powi(2) / 2.0);
+            }
+        }
+        let config = LiftedStructureConfig { positive_margin: near, negative_margin: far };
+        case.assert_agree("lifted_structure", case.value(&config), mean(&losses));
+    }
+}
+
+/// The equations of Wang et al., with the 10⁻⁵ of pytorch-metric-learning.
+#[test]
+fn ranked_list() {
+    let (margin, alpha, near_temperature, far_temperature, balance) = (0.3, 1.25, 1.0, 5.0, 0.4);
+    for case in cases() {
+        let mut losses = Vec::new();
+        for i in 0..case.queries.len() {
+            let mean = |excess: Vec<f64>, temperature: f64| {
+                let counted: Vec<f64> = excess.into_iter().filter(|&x| x > 0.0).collect();
+                let weights: Vec<f64> = counted.iter().map(|x| (temperature * x).exp()).collect();
+                let sum: f64 = weights.iter().zip(&counted).map(|(w, x)| w * x).sum();
+                sum / (weights.iter().sum::<f64>() + 1e-5 * case.items().len() as f64)
+            };
+            let far = case.positives(i).into_iter().map(|j| d(&case, i, j) - (alpha - margin)).collect();
+            let near = case.negatives(i).into_iter().map(|j| alpha - d(&case, i, j)).collect();
+            losses
+                .push((1.0 - balance) * mean(far, near_temperature) + balance * mean(near, far_temperature));
+        }
+        let config = RankedListConfig {
+            margin,
+            boundary: Some(alpha),
+            positive_temperature: near_temperature,
+            negative_temperature: far_temperature,
+            balance,
+        };
+        case.assert_agree("ranked_list", case.value(&config), mean(&losses));
     }
 }
 

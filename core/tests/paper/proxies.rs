@@ -4,7 +4,7 @@ use akin_core::losses::arc_face::Smoothing;
 use akin_core::losses::proxy_anchor::Anchors;
 use akin_core::losses::proxy_nca::Denominator;
 use akin_core::losses::{
-    ArcFaceConfig, NormSoftmaxConfig, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig,
+    ArcFaceConfig, CosFaceConfig, NormSoftmaxConfig, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig,
 };
 
 use crate::support::{CLASSES, Case, batches, distance, dot, init, mean, parameter, random_rows, unit};
@@ -51,7 +51,7 @@ fn arc_face() {
         (false, 0.2, Smoothing::Logits),
     ] {
         let (scale, margin) = (30.0, 0.5);
-        let config = ArcFaceConfig { scale, margin, easy_margin, label_smoothing, smoothing };
+        let config = ArcFaceConfig { scale, margin, easy_margin, label_smoothing, smoothing, sub_centres: 1 };
         let mut loss = init(&config);
         loss.proxies = parameter(&proxies);
         for case in batches() {
@@ -85,6 +85,54 @@ fn arc_face() {
             }
             case.assert_agree("arc_face", case.value_of(&loss), mean(&losses));
         }
+    }
+}
+
+/// Sub-center ArcFace: the nearest of the K proxies of a class counts.
+#[test]
+fn sub_centre_arc_face() {
+    let sub_centres = 3;
+    let proxies = proxies(CLASSES * sub_centres);
+    let (scale, margin) = (30.0, 0.5);
+    let mut loss = init(&ArcFaceConfig { scale, margin, sub_centres, ..Default::default() });
+    loss.proxies = parameter(&proxies);
+    for case in batches() {
+        let mut losses = Vec::new();
+        for (x, &y) in case.queries.rows.iter().zip(&case.queries.classes) {
+            let nearest = |c: usize| {
+                let own = &proxies[c * sub_centres..(c + 1) * sub_centres];
+                own.iter().map(|proxy| dot(x, &unit(proxy))).fold(f64::NEG_INFINITY, f64::max)
+            };
+            let logit = |c: usize| match nearest(c) {
+                cosine if c != y as usize => scale * cosine,
+                cosine if cosine.acos() + margin >= std::f64::consts::PI => {
+                    scale * (cosine - margin * margin.sin())
+                }
+                cosine => scale * (cosine.acos() + margin).cos(),
+            };
+            let sum: f64 = (0..CLASSES).map(|c| logit(c).exp()).sum();
+            losses.push(sum.ln() - logit(y as usize));
+        }
+        case.assert_agree("sub_centre_arc_face", case.value_of(&loss), mean(&losses));
+    }
+}
+
+/// CosFace, eq. 4.
+#[test]
+fn cos_face() {
+    let proxies = proxies(CLASSES);
+    let (scale, margin) = (16.0, 0.35);
+    let mut loss = init(&CosFaceConfig { scale, margin });
+    loss.proxies = parameter(&proxies);
+    for case in batches() {
+        let mut losses = Vec::new();
+        for (x, &y) in case.queries.rows.iter().zip(&case.queries.classes) {
+            let logit =
+                |c: usize| scale * (dot(x, &unit(&proxies[c])) - if c == y as usize { margin } else { 0.0 });
+            let sum: f64 = (0..CLASSES).map(|c| logit(c).exp()).sum();
+            losses.push(sum.ln() - logit(y as usize));
+        }
+        case.assert_agree("cos_face", case.value_of(&loss), mean(&losses));
     }
 }
 
