@@ -7,16 +7,20 @@ Also trains on two processes, whose gradient has to be that of one. Nothing in a
 """
 
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
 
 import akin
 import akin.torch as losses
+import akin.torch._pairs as pairs
+import akin.torch._ranking as _ranking
 import akin.torch._ranks as ranks
 import torch
 import torch.multiprocessing as processes
-from pytorch_metric_learning.losses import ContrastiveLoss
+from pytorch_metric_learning import losses as library
+from pytorch_metric_learning import miners
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -75,8 +79,10 @@ def check_loss(agreement, what, loss, inputs, outputs, tolerance):
         agreement.check(what, inputs["ref_embeddings"].grad, outputs["grad_ref_embeddings"], tolerance)
 
 
-def check_rankings():
+def check_rankings(fused):
+    """The losses of rankings, by the kernel of the CPU or in plain operations."""
     agreement = Agreement()
+    ranks.FUSED = fused
     for case, params, inputs, outputs in cases("happier_hap_surrogate"):
         # The labels of queries and items are numbered separately in one case, which is no tree.
         if params["stop_grad"] or "ref_labels" in inputs:
@@ -98,7 +104,7 @@ def check_rankings():
             check_loss(agreement, case, loss, inputs, outputs, 1e-6)
     for name, smooth, bound in [
         ("sup_ap", None, losses.SupAP),
-        ("smooth_ap", losses.SmoothAP, None),
+        ("smooth_ap", losses.SmoothAPLoss, None),
         ("suprank_ndcg", losses.SmoothNDCG, losses.SupNDCG),
         ("suprank_recall", losses.SmoothRecall, losses.SupRecall),
     ]:
@@ -126,7 +132,8 @@ def check_rankings():
         across = gradient - (gradient * rows).sum(1, keepdim=True) * rows
         half = {"loss": outputs["loss"] / 2, "grad_embeddings": across.tolist()}
         check_loss(agreement, case, roadmap, inputs, half, 1e-6)
-    agreement.say("rankings")
+    ranks.FUSED = True
+    agreement.say("rankings by the kernel" if fused else "rankings in plain operations")
 
 
 def check_proxies():
@@ -139,22 +146,340 @@ def check_proxies():
         agreement.check(case, proxies.grad, outputs["grad_proxies"], 1e-6)
 
     for case, params, inputs, outputs in cases("happier_cluster_loss"):
-        loss = losses.NormSoftmax(params["num_classes"], 16, temperature=params["temperature"], normalise=False)
+        loss = losses.NormalizedSoftmaxLoss(
+            params["num_classes"], 16, temperature=params["temperature"], normalise=False
+        )
         check(case, loss, loss.proxies, inputs, outputs)
     for case, params, inputs, outputs in cases("happier_total"):
         surrogate = losses.HapSurrogate(upper_step=step(params["config"]))
         loss = losses.Happier(
-            len(inputs["proxies"]), 16, clustering_weight=params["lam"], temperature=params["temperature"],
-            surrogate=surrogate, normalise=False,
+            len(inputs["proxies"]),
+            16,
+            clustering_weight=params["lam"],
+            temperature=params["temperature"],
+            surrogate=surrogate,
+            normalise=False,
         )
         check(case, loss, loss.clustering.proxies, inputs, outputs)
     for case, params, inputs, outputs in cases("csl"):
         loss = losses.CSL(
-            inputs["proxy_labels"], 16, scale=params["scale"], margins=params["margins"][::-1],
-            average_levels=params["reduce_type"] == "mean", normalise=False,
+            inputs["proxy_labels"],
+            16,
+            scale=params["scale"],
+            margins=params["margins"][::-1],
+            average_levels=params["reduce_type"] == "mean",
+            normalise=False,
         )
         check(case, loss, loss.proxies, inputs, outputs)
+    for case, params, inputs, outputs in cases("arcface"):
+        loss = losses.ArcFaceLoss(
+            len(inputs["proxies"]), 16, math.degrees(params["m"]), params["s"], easy_margin=params["easy_margin"],
+            label_smoothing=params["label_smoothing"], smoothing="logits",
+        )  # fmt: skip
+        check(case, loss, loss.proxies, inputs, outputs)
+    for case, params, inputs, outputs in [*cases("proxy_anchor"), *cases("proxy_nca")]:
+        of_hier = "hier_P" in case
+        if of_hier or "margin" in params:
+            anchors = "items" if of_hier else "proxies"
+            margin = params["mrg"] if of_hier else params["margin"]
+            loss = losses.ProxyAnchorLoss(len(inputs["proxies"]), 16, margin, params["alpha"], anchors=anchors)
+        else:
+            scale = params["softmax_scale"] if "softmax_scale" in params else params["scale"] ** 2
+            denominator = "others" if "classic" in case else "all"
+            loss = losses.ProxyNCALoss(len(inputs["proxies"]), 16, scale, denominator=denominator)
+        check(case, loss, loss.proxies, inputs, outputs)
+    for case, params, inputs, outputs in cases("soft_triple"):
+        loss = losses.SoftTripleLoss(
+            params["num_classes"], 16, params["K"], params["la"], params["gamma"], params["margin"],
+            tau=params.get("tau", 0.0), normalise=case.startswith("pml"),
+        )  # fmt: skip
+        check(case, loss, loss.proxies, inputs, outputs)
     agreement.say("proxies")
+
+
+def check_pairs():
+    agreement = Agreement()
+
+    def check(case, loss, inputs, outputs, indices_tuple=None):
+        found = loss(inputs["embeddings"], inputs["labels"], indices_tuple)
+        # The library adds a small number to the divisors of means.
+        agreement.check(case, found, outputs["loss"], 1e-6)
+        found.backward()
+        agreement.check(case, inputs["embeddings"].grad, outputs["grad_embeddings"], 1e-6)
+
+    for case, params, inputs, outputs in cases("contrastive"):
+        measure = "cosine" if params["distance"] == "cos" else "euclidean"
+        check(
+            case,
+            losses.ContrastiveLoss(params.get("pos_margin", 0), params["neg_margin"], measure=measure),
+            inputs,
+            outputs,
+        )
+    for case, params, inputs, outputs in cases("multi_similarity"):
+        mined = None
+        if "epsilon" in params:
+            miner = miners.MultiSimilarityMiner(params["epsilon"])
+            mined = miner(
+                inputs["embeddings"], inputs["labels"][:, -1] if inputs["labels"].ndim == 2 else inputs["labels"]
+            )
+        loss = losses.MultiSimilarityLoss(params["alpha"], params["beta"], params["base"])
+        check(case, loss, inputs, outputs, mined)
+    for case, params, inputs, outputs in cases("triplet"):
+        mined = outputs.get("triplets")
+        if mined is not None:
+            mined = tuple(torch.tensor(mined[part], dtype=torch.long) for part in "apn")
+        if "beta" in params:
+            loss = losses.MarginLoss(params["margin"], params["nu"], params["beta"])
+        else:
+            loss = losses.TripletMarginLoss(params["margin"], params.get("swap", False), params.get("smooth", False))
+        check(case, loss, inputs, outputs, mined)
+        if params.get("type_of_triplets") == "all":
+            check(case, loss, inputs_again(inputs), outputs)
+    for case, params, inputs, outputs in cases("xbm_pair_loss"):
+        check(case, losses.PairLoss(params["margin"], normalise=False), inputs, outputs)
+    agreement.say("pairs")
+
+
+def inputs_again(inputs):
+    return {**inputs, "embeddings": inputs["embeddings"].detach().requires_grad_()}
+
+
+def check_bins():
+    agreement = Agreement()
+    for case, params, inputs, outputs in cases("fast_ap"):
+        # The published code writes another gradient by hand, in single precision.
+        if params["impl"].startswith("PML"):
+            check_loss(agreement, case, losses.FastAPLoss(params["num_bins"]), inputs, outputs, 1e-9)
+    for case, params, inputs, outputs in cases("softbin_ap"):
+        ties = {"naver_TAP": "mean", "naver_TAP_simplified": "middle"}.get(case, "end")
+        loss = losses.SoftbinAP(bins=params["nq"], lowest=params["min"], ties=ties, normalise=False)
+        found = loss(inputs["embeddings"], inputs["labels"])
+        agreement.check(case, found, outputs["loss"], 1e-9)
+        found.backward()
+        # There rounding decides whether a query's score with itself has a gradient, which is along the embedding.
+        rows = inputs["embeddings"].detach()
+        rows = rows / rows.norm(dim=1, keepdim=True)
+        expected = torch.tensor(outputs["grad_embeddings"], dtype=torch.float64)
+        found, expected = (part - (part * rows).sum(1, keepdim=True) * rows for part in (rows_of(inputs), expected))
+        if ties != "mean":
+            agreement.check(case, found, expected.tolist(), 1e-9)
+    for case, params, inputs, outputs in cases("blackbox_ap"):
+        loss = losses.BlackboxAP(step=params["lambda_val"], margin=params["margin"])
+        labels = inputs["labels"].reshape(len(inputs["labels"]), -1)[:, -1]
+        rows = inputs["embeddings"]
+        found = loss.with_noise(rows @ rows.T, labels[:, None] == labels, inputs["noise"].detach())
+        # The reference divides by |P| + 1e-5, and computes in single precision.
+        agreement.check(case, found, outputs["loss"], 1e-4)
+        found.backward()
+        agreement.check(case, rows.grad, outputs["grad_embeddings"], 1e-4)
+    agreement.say("AP in bins and from a second ranking")
+
+
+def rows_of(inputs):
+    return inputs["embeddings"].grad
+
+
+def check_hyperbolic():
+    agreement = Agreement()
+    for name in ("hyp_pairwise_ce", "hier_msloss_hyperbolic"):
+        for case, params, inputs, outputs in cases(name):
+            ball = None
+            if params["hyp_c"] > 0:
+                ball = losses.Poincare(params["hyp_c"], params["clip_r"], riemannian=params["riemannian"])
+            features = inputs["x_euclidean"]
+            points = ball(features) if ball else features
+            if name == "hyp_pairwise_ce":
+                loss = losses.HyperbolicCrossEntropy(ball, temperature=params["tau"])
+                expected = outputs["loss_sum_over_ordered_pairs"]
+            else:
+                loss = losses.HyperbolicMultiSimilarity(ball, alpha=params["alpha"], beta=params["beta"])
+                expected = outputs["loss"]
+            found = loss(points, inputs["labels"])
+            agreement.check(case, found, expected, 1e-9)
+            found.backward()
+            agreement.check(case, features.grad, outputs["grad_x"], 1e-6)
+    agreement.say("hyperbolic pairs")
+
+
+def check_hashing():
+    agreement = Agreement()
+
+    def check(case, value, inputs, outputs, rows=None):
+        agreement.check(case, value, outputs["loss"], 1e-6)
+        value.backward()
+        agreement.check(case, inputs["features"].grad[:rows], outputs["grad_features"], 1e-6)
+
+    for case, params, inputs, outputs in cases("dpsh"):
+        features, labels, rows = inputs["features"], inputs["labels"], int(inputs["batch"])
+        count, bits = features.shape
+        # One code compares a batch with all outputs, without a gradient there; the other weighs the signs by the bits.
+        weight = params.get("lambda", params.get("alpha", 0) * count / bits)
+        loss = losses.Dpsh(quantisation_weight=weight)
+        value = loss(features[:rows], labels[:rows], None, features.detach(), labels)
+        check(case, value, inputs, outputs, rows)
+    for case, params, inputs, outputs in cases("dtsh"):
+        features, labels = inputs["features"], inputs["labels"]
+        # There Θ has no ½, a query is one of its positives, and the quantisation error is a mean over bits.
+        scaled = features * 2**0.5
+        value = losses.Dtsh(margin=params["alpha"], quantisation_weight=0)(scaled, labels, None, scaled, labels)
+        value = value + params["lambda"] * (features.sign() - features).square().mean()
+        check(case, value, inputs, outputs)
+    for case, params, inputs, outputs in cases("csq"):
+        loss = losses.Csq(
+            len(inputs["centers"]), inputs["features"].shape[1], quantisation_weight=params["lambda2"],
+            quantisation="squared", pair_weight=params["lambda1"],
+        )  # fmt: skip
+        if case.startswith("swuxyj"):
+            agreement.check(case, loss.centres, inputs["centers"].tolist(), 1e-9)
+        loss.centres = inputs["centers"].detach()
+        check(case, loss(inputs["features"], inputs["labels"]), inputs, outputs)
+    for case, params, inputs, outputs in cases("dcdh"):
+        classes, bits = inputs["centers"].shape
+        loss = losses.Dcdh(
+            classes, bits, deviation=params["sigma"] ** -0.5, centre_weight=params["inner_param"],
+            quantisation_weight=params["eta"],
+        ).double()  # fmt: skip
+        loss.centres.data = inputs["centers"].detach()
+        # There a centre is compared with itself, too.
+        value = loss(inputs["features"], inputs["labels"]) + params["inner_param"] * math.log(2) / (classes - 1)
+        check(case, value, inputs, outputs)
+        agreement.check(case, loss.centres.grad, outputs["grad_centers"], 1e-6)
+    for case, params, inputs, outputs in cases("dcwh"):
+        labels = inputs["labels"]
+        if case == "centers":
+            loss = losses.Dcwh(int(labels.max()) + 1, inputs["features"].shape[1]).double()
+            loss.update_centres(inputs["features"], labels)
+            agreement.check(case, loss.centres, outputs["centers"], 1e-6)
+            continue
+        loss = losses.Dcwh(
+            len(inputs["centers"]), inputs["features"].shape[1], deviation=params["inv_var"] ** -0.5,
+            floor=params["floor"], cube=params["cube"], cube_weight=params["weight_cubic"],
+            quantisation_weight=params["weight_vertex"],
+        )  # fmt: skip
+        loss.centres = inputs["centers"].detach()
+        check(case, loss(inputs["features"], labels), inputs, outputs)
+    for case, params, inputs, outputs in ragged("hpdh_loss"):
+        labels, centres = inputs["labels"], inputs["centers"][::-1]
+        loss = losses.Hpdh(
+            torch.arange(len(centres[-1]))[:, None].expand(-1, len(centres)), params["len_bit"],
+            deviations=[1 / precision for precision in params["inv_var"][::-1]], cube=params["cube"],
+            cube_weight=params["weight_cubic"], quantisation_weight=params["weight_vertex"],
+        )  # fmt: skip
+        for level, rows in enumerate(centres):
+            setattr(loss, f"centres_{level}", torch.tensor(rows, dtype=torch.float64))
+        check(case, loss(inputs["features"], labels), inputs, outputs)
+    for case, _, inputs, outputs in ragged("hpdh_centers"):
+        labels = inputs["labels"]
+        fine = labels[:, -1].unique()
+        paths = torch.stack([labels[labels[:, -1] == number][0] for number in fine])
+        loss = losses.Hpdh(paths, inputs["features"].shape[1]).double()
+        loss.update_centres(inputs["features"], labels)
+        for level, rows in enumerate(outputs["centers"][::-1]):
+            agreement.check(case, getattr(loss, f"centres_{level}"), rows, 1e-5)
+    agreement.say("codes")
+
+
+def ragged(name):
+    """The cases of a file whose centres differ in number from level to level."""
+    for case in json.loads((GOLDEN / f"{name}.json").read_text())["cases"]:
+        inputs = dict(case["inputs"])
+        labels = torch.tensor(inputs["labels"])
+        inputs["labels"] = labels.flip(1) if labels.ndim == 2 else labels
+        inputs["features"] = torch.tensor(inputs["features"], dtype=torch.float64, requires_grad=True)
+        yield case.get("case", name), case.get("params", {}), inputs, case["outputs"]
+
+
+def check_library():
+    """Our losses beside those of pytorch-metric-learning with the same name, with its miners and reference sets."""
+    agreement = Agreement()
+    generator = torch.Generator().manual_seed(3)
+
+    def draw(count):
+        rows = torch.randn(count, 16, generator=generator, dtype=torch.float64)
+        return rows, torch.randint(9, (count,), generator=generator)
+
+    for name, options, is_mined in [
+        ("ContrastiveLoss", {}, True),
+        ("ContrastiveLoss", {"pos_margin": 0.2, "neg_margin": 1.3}, True),
+        ("TripletMarginLoss", {}, True),
+        ("TripletMarginLoss", {"margin": 0.3, "smooth_loss": True}, True),
+        ("TripletMarginLoss", {"margin": 0.3, "swap": True}, True),
+        ("MarginLoss", {}, True),
+        ("MarginLoss", {"nu": 0.1, "learn_beta": True}, True),
+        ("MarginLoss", {"nu": 0.1, "learn_beta": True, "num_classes": 9}, True),
+        ("MultiSimilarityLoss", {}, True),
+        ("NTXentLoss", {}, True),
+        ("SupConLoss", {}, True),
+        ("CircleLoss", {}, True),
+        ("LiftedStructureLoss", {}, False),
+        ("RankedListLoss", {"margin": 0.4, "Tn": 10}, False),
+        ("SubCenterArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("FastAPLoss", {"num_bins": 7}, False),
+        ("NormalizedSoftmaxLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("ArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("CosFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("ProxyAnchorLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("ProxyNCALoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("SoftTripleLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ]:  # fmt: skip
+        ours, theirs = getattr(losses, name)(**options), getattr(library, name)(**options)
+        if hasattr(ours, "proxies"):
+            ours.proxies.data = torch.randn(ours.proxies.shape, generator=generator, dtype=torch.float64)
+            weights = next(theirs.parameters())
+            weights.data = ours.proxies.data if weights.shape == ours.proxies.shape else ours.proxies.data.T.clone()
+        ours.double()
+        theirs.double()
+        for mined, has_reference in [(False, False), (True, False), (False, True), (True, True)]:
+            if (mined and not is_mined) or (has_reference and not is_mined) or (has_reference and "swap" in options):
+                continue
+            rows, labels = draw(40)
+            reference = draw(30) if has_reference else (None, None)
+            chosen = miners.TripletMarginMiner(0.3)(rows, labels, *reference) if mined else None
+            gradients = []
+            for loss in (theirs, ours):
+                loss.zero_grad()
+                again = rows.clone().requires_grad_()
+                value = loss(again, labels, chosen, *reference)
+                value.backward()
+                gradients.append([value.detach(), again.grad, *(part.grad.clone() for part in loss.parameters())])
+            for expected, found in zip(*gradients, strict=True):
+                expected = expected.T if expected.shape != found.shape else expected
+                agreement.check(f"{name} {options} {mined} {has_reference}", found, expected.tolist(), 1e-7)
+    assert isinstance(losses.SupAP(), library.BaseMetricLossFunction)
+    agreement.say("pytorch-metric-learning")
+
+
+def check_hierarchical_proxies():
+    embeddings, labels = batch()
+    paths = torch.stack([torch.arange(16) // 8, torch.arange(16) // 2, torch.arange(16)], 1)
+    for base in (losses.ProxyAnchorLoss(16, 16), losses.ProxyNCALoss(16, 16)):
+        alone = base(embeddings, labels)
+        tree = losses.HierarchicalProxy(base, paths, weights=[0.5, 0.25, 1.0])
+        directions = torch.nn.functional.normalize(base.proxies.detach(), dim=1)
+        expected = alone.detach().clone()
+        for level, weight in ((0, 0.5), (1, 0.25)):
+            coarse = torch.stack([directions[paths[:, level] == group].sum(0) for group in paths[:, level].unique()])
+            coarse_base = type(base)(len(coarse), 16)
+            coarse_base.proxies.data = coarse
+            expected += weight * coarse_base(embeddings, labels[:, level]).detach()
+        torch.testing.assert_close(tree(embeddings, labels).detach(), expected)
+        clusters = losses.HierarchicalProxy(base, clusters=5, every=2)
+        for _ in range(3):
+            group, coarse = clusters.groups[0], clusters.coarse_0
+            assert sorted(group.unique().tolist()) == [*range(5)], "no cluster is empty"
+            for number in range(5):
+                mean = torch.nn.functional.normalize(directions[group == number].sum(0), dim=0)
+                torch.testing.assert_close(coarse[number], mean)
+            base.proxies.data = torch.randn(16, 16)
+            directions = torch.nn.functional.normalize(base.proxies, dim=1)
+            before = coarse.clone()
+            clusters(embeddings, labels)
+            if torch.equal(clusters.coarse_0, before):
+                clusters(embeddings, labels)
+        again = losses.HierarchicalProxy(type(base)(16, 16), clusters=5)
+        again.load_state_dict(clusters.state_dict())
+        torch.testing.assert_close(again.eval()(embeddings, labels), clusters.eval()(embeddings, labels))
+    print("hierarchical proxies: those of a tree, and clusters")
 
 
 def check_hier():
@@ -193,9 +518,19 @@ def everything(classes=16, dimension=16):
     paths = torch.stack([torch.arange(classes) // 8, torch.arange(classes) // 2, torch.arange(classes)], 1)
     return [
         losses.HapSurrogate(), losses.HapSurrogate(smooth_rank=True), losses.SmoothHap(), losses.SupAP(),
-        losses.SmoothAP(), losses.SupNDCG(), losses.SmoothNDCG(), losses.SupRecall(), losses.SmoothRecall(),
-        losses.Calibration(), losses.Roadmap(), losses.NormSoftmax(classes, dimension),
-        losses.Happier(classes, dimension), losses.CSL(paths, dimension), losses.Levels([ContrastiveLoss()] * 3),
+        losses.SmoothAPLoss(), losses.SupNDCG(), losses.SmoothNDCG(), losses.SupRecall(), losses.SmoothRecall(),
+        losses.Calibration(), losses.Roadmap(), losses.NormalizedSoftmaxLoss(classes, dimension),
+        losses.Happier(classes, dimension), losses.CSL(paths, dimension), losses.Levels([library.ContrastiveLoss()] * 3),
+        losses.FastAPLoss(), losses.SoftbinAP(), losses.BlackboxAP(), losses.ArcFaceLoss(classes, dimension),
+        losses.CosFaceLoss(classes, dimension), losses.ProxyAnchorLoss(classes, dimension),
+        losses.ProxyNCALoss(classes, dimension), losses.SoftTripleLoss(classes, dimension, tau=0.2),
+        losses.HierarchicalProxy(losses.ProxyAnchorLoss(classes, dimension)).eval(), losses.ContrastiveLoss(),
+        losses.MultiSimilarityLoss(), losses.PairLoss(), losses.MarginLoss(), losses.TripletMarginLoss(swap=True),
+        losses.NTXentLoss(), losses.SupConLoss(), losses.CircleLoss(gamma=8), losses.LiftedStructureLoss(),
+        losses.RankedListLoss(0.4, 10), losses.SubCenterArcFaceLoss(classes, dimension),
+        losses.HyperbolicCrossEntropy(), losses.HyperbolicMultiSimilarity(), losses.Dpsh(), losses.Dtsh(),
+        losses.Csq(classes, dimension), losses.Dcdh(classes, dimension), losses.Dcwh(classes, dimension),
+        losses.Hpdh(paths, dimension, floor=0),
     ]  # fmt: skip
 
 
@@ -209,16 +544,24 @@ def check_training():
         assert value.ndim == 0 and torch.isfinite(gradient).all() and gradient.abs().max() > 0, name
         # A compiled loss is the same, and so is one of half precision, nearly.
         torch.compiler.reset()
-        compiled = torch.compile(loss, backend="aot_eager")(rows, labels)
+        is_ranking = isinstance(loss, (_ranking._Ranking, losses.Happier, losses.Roadmap))
+        compiled = torch.compile(loss, backend="aot_eager", fullgraph=is_ranking)(rows, labels)
         torch.testing.assert_close(compiled, value)
+        largest = float(gradient.abs().max())
+        torch.testing.assert_close(torch.autograd.grad(compiled, rows)[0], gradient, rtol=1e-4, atol=1e-5 * largest)
         with torch.autocast("cpu", torch.bfloat16):
             half = loss(rows.bfloat16(), labels)
         half, value = half.detach(), value.detach()
         assert abs(half - value) < 0.1 * abs(value) + 0.02, (name, half, value)
-        # In blocks of few queries, too.
-        whole, ranks.ELEMENTS = ranks.ELEMENTS, 5000
-        torch.testing.assert_close(loss(rows, labels), value)
-        ranks.ELEMENTS = whole
+        # In plain operations, and in blocks of few queries, too.
+        whole = ranks.ELEMENTS
+        for ranks.FUSED, elements in [(False, whole), (False, 5000), (True, 5000)]:
+            ranks.ELEMENTS = pairs.ELEMENTS = elements
+            again = loss(rows, labels)
+            torch.testing.assert_close(again.detach(), value)
+            slopes = torch.autograd.grad(again, rows)[0]
+            torch.testing.assert_close(slopes, gradient, rtol=1e-4, atol=1e-5 * largest)
+        ranks.ELEMENTS = pairs.ELEMENTS = whole
     memory = losses.CrossBatchMemory(losses.SupAP(), size=100, start=1)
     alone = losses.SupAP()(embeddings, labels)
     assert float(memory(embeddings, labels)) == float(alone) and len(memory.memory) == 64
@@ -234,10 +577,48 @@ def check_training():
     print("training: values, compiled, in half precision, in blocks and with a memory")
 
 
+def check_sampler():
+    _, labels = batch(size=100, classes=16)
+    sampler = losses.ClassesSampler(labels, 4, 3, seed=5)
+    fine = labels[:, -1]
+    drawn = torch.zeros(16)
+    for _ in range(32):
+        batches = list(sampler)
+        assert len(batches) == len(sampler) == 100 // 12
+        for items in batches:
+            classes, counts = fine[items].unique(return_counts=True)
+            assert len(classes) == 4 and (counts == 3).all()
+            drawn[classes] += 1
+            for number in classes:
+                own = [item for item in items if fine[item] == number]
+                assert len(set(own)) == min(3, int((fine == number).sum())), "no item twice without need"
+    assert drawn.max() - drawn.min() <= 32, "all classes are drawn about as often"
+    again, other = losses.ClassesSampler(labels, 4, 3, seed=5), losses.ClassesSampler(labels, 4, 3, seed=6)
+    first = list(losses.ClassesSampler(labels, 4, 3, seed=5))
+    assert list(again) == first and list(other) != first and list(again) != first
+    shares = [losses.ClassesSampler(labels, 4, 3, seed=5, rank=rank, processes=2) for rank in (0, 1)]
+    for whole, *parts in zip(first, *shares, strict=True):
+        assert sorted(whole) == sorted(parts[0] + parts[1]) and not set(fine[parts[0]].tolist()) & set(
+            fine[parts[1]].tolist()
+        )
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(labels), batch_sampler=sampler)
+    assert next(iter(loader))[0].shape == (12, 3)
+    print("sampler: classes, items, epochs and processes")
+
+
 def check_refusals():
     embeddings, labels = batch()
     for wrong in [
-        lambda: losses.SupAP()(embeddings, labels, indices_tuple=()),
+        lambda: losses.SupAP()(embeddings, labels, indices_tuple=(labels[:, 0],) * 3),
+        lambda: losses.ContrastiveLoss()(embeddings, labels, (labels[:, 0],) * 2),
+        lambda: losses.ContrastiveLoss()(embeddings, labels, (torch.tensor([64]),) * 3),
+        lambda: losses.ClassesSampler(labels, 0),
+        lambda: losses.ClassesSampler(labels, 4, rank=1, processes=3),
+        lambda: losses.ClassesSampler(labels.float()),
+        lambda: losses.ArcFaceLoss(16, 16, margin=91),
+        lambda: losses.HierarchicalProxy(losses.ProxyNCALoss(16, 16), labels),
+        lambda: losses.Hpdh(labels, 16),
+        lambda: losses.Csq(16, 3),
         lambda: losses.SupAP()(embeddings, labels[:-1]),
         lambda: losses.SupAP()(embeddings, labels.float()),
         lambda: losses.SupAP()(embeddings.long(), labels),
@@ -248,7 +629,7 @@ def check_refusals():
         lambda: losses.Happier(0, 16),
         lambda: losses.HapSurrogate(relevance=losses.WeightedRelevance([1.0]))(embeddings, labels),
         lambda: losses.CSL(labels, 16),
-        lambda: losses.Levels([ContrastiveLoss()])(embeddings, labels),
+        lambda: losses.Levels([library.ContrastiveLoss()])(embeddings, labels),
     ]:
         try:
             wrong()
@@ -262,7 +643,7 @@ def check_refusals():
         embeddings[:2], torch.zeros(2, 3, dtype=torch.long), ref_emb=embeddings, ref_labels=labels + 1
     )
     assert float(empty) == 0, "no query has a relevant item"
-    print("refusals: 12, each with a hint")
+    print("refusals, each with a hint")
 
 
 def train(rank, world, address, results):
@@ -303,9 +684,17 @@ def check_processes():
 
 
 if __name__ == "__main__":
-    check_rankings()
+    check_rankings(fused=True)
+    check_rankings(fused=False)
     check_proxies()
+    check_pairs()
+    check_bins()
+    check_hyperbolic()
+    check_hashing()
+    check_library()
+    check_hierarchical_proxies()
     check_hier()
     check_training()
+    check_sampler()
     check_refusals()
     check_processes()

@@ -9,6 +9,7 @@
 //! nearest(queries, gallery, …)             the nearest items of each query
 //! Classifier(gallery, labels, …)           the classes that they vote for, and how far that holds
 //! Ranking(levels, …)                       one ranking: its metrics and its curve
+//! rank_loss(scores, places, …)             a ranking loss of a batch, and its gradient
 //! ```
 //!
 //! Embeddings are views of numpy's memory and are not copied. Work runs on threads of its own, without the lock of the
@@ -21,6 +22,7 @@ mod errors;
 mod evaluation;
 mod matrix;
 mod metrics;
+mod ranks;
 mod report;
 mod search;
 mod taxonomy;
@@ -36,6 +38,8 @@ mod _akin {
     use super::evaluation::evaluate;
     #[pymodule_export]
     use super::metrics::{Ranking, catalogue};
+    #[pymodule_export]
+    use super::ranks::rank_loss;
     #[pymodule_export]
     use super::report::Report;
     #[pymodule_export]

@@ -54,6 +54,10 @@ def nearest(
     progress: Callable[[int, int], object] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
 
+def rank_loss(
+    scores: NDArray[np.floating[Any]], places: NDArray[np.int64], relevances: NDArray[np.float64], settings: str
+) -> tuple[float, NDArray[np.floating[Any]]]: ...
+
 class Ranking:
     def __new__(
         cls, levels: list[int], depth: int, scores: list[float] | None, ties: str, count_query: bool

@@ -15,19 +15,27 @@ for images, labels in loader:                 # labels [B, 3]: order, family, sp
 |---|---|
 | `HapSurrogate`, `SmoothHap` | H-AP on all levels (HAPPIER; SupRank) |
 | `Happier` | the same, with compact fine classes |
-| `SupAP`, `SmoothAP` | AP on the fine classes (ROADMAP; Smooth-AP) |
-| `Calibration`, `Roadmap` | the same score for a pair in every batch; with SupAP |
 | `SupNDCG`, `SmoothNDCG` | NDCG on all levels (SupRank) |
-| `SupRecall`, `SmoothRecall` | recall at k on the fine classes (SupRank) |
-| `NormSoftmax`, `CSL` | the cosine to a proxy of the class; with a margin per level |
+| `CSL`, `HierarchicalProxy` | the cosine to a proxy of the class, on all levels (CSL; HPL) |
 | `Hier` | nearness to learned common ancestors, on top of another loss (HIER); `Poincare` maps features into its ball |
 | `Levels` | any losses, one for each level |
+| `SupAP`, `SmoothAPLoss`, `FastAPLoss`, `SoftbinAP`, `BlackboxAP` | AP on the fine classes |
+| `Calibration`, `Roadmap` | the same score for a pair in every batch; with SupAP (ROADMAP) |
+| `SupRecall`, `SmoothRecall` | recall at k on the fine classes (SupRank) |
+| `NormalizedSoftmaxLoss`, `ArcFaceLoss`, `SubCenterArcFaceLoss`, `CosFaceLoss`, `ProxyAnchorLoss`, `ProxyNCALoss`, `SoftTripleLoss` | the cosine to a proxy of the fine class |
+| `ContrastiveLoss`, `TripletMarginLoss`, `MarginLoss`, `MultiSimilarityLoss`, `CircleLoss`, `LiftedStructureLoss`, `NTXentLoss`, `SupConLoss`, `PairLoss` | the order of pairs and triplets, which a miner can choose |
+| `RankedListLoss` | the same, by two boundaries |
+| `HyperbolicCrossEntropy`, `HyperbolicMultiSimilarity` | the same by hyperbolic distance |
+| `Hpdh` | the likelihood of codes around a centre for each class of every level (HPDH) |
+| `Dpsh`, `Dtsh`, `Csq`, `Dcdh`, `Dcwh` | the likelihood of codes by pairs, triplets, and centres of the fine classes |
 
-`CrossBatchMemory` compares a batch with earlier ones, and `Gathered` with those of other processes.
+`ClassesSampler` draws batches of a few classes. `CrossBatchMemory` compares a batch with earlier ones, and `Gathered` with those of other processes.
 
-Each is a `torch.nn.Module` that is called as the losses of pytorch-metric-learning are: `loss(embeddings, labels,
-ref_emb=…, ref_labels=…)`. Labels are [B, L], coarse to fine, or [B] for a single level. Embeddings are [B, d] and are
-scaled to unit length unless `normalise` is off. The value is that of the loss of the same name in `akin train`.
+Each is called as the losses of pytorch-metric-learning are: `loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)`.
+Labels are [B, L], coarse to fine, or [B] for a single level. Embeddings are [B, d] and are scaled to unit length unless
+`normalise` is off. The losses that pytorch-metric-learning has, too, have its names, arguments and defaults; the others
+have the value of the loss of the same name in `akin train`. Where that library is installed, its
+`DistributedLossWrapper` and its miners take and serve all of them.
 """
 
 from __future__ import annotations
@@ -37,15 +45,43 @@ from .._errors import ConfigError
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ConfigError("akin.torch needs torch, which is not installed", "install it with `pip install torch`") from error
+    raise ConfigError(
+        "akin.torch needs torch, which is not installed", "install it with `pip install torch`"
+    ) from error
 
+from ._average_precision import BlackboxAP, FastAPLoss, SoftbinAP
+from ._hashing import Csq, Dcdh, Dcwh, Dpsh, Dtsh, Hpdh
 from ._hier import Hier, Poincare
-from ._proxies import CSL, Happier, NormSoftmax
+from ._hyperbolic import HyperbolicCrossEntropy, HyperbolicMultiSimilarity
+from ._pairs import (
+    CircleLoss,
+    ContrastiveLoss,
+    LiftedStructureLoss,
+    MarginLoss,
+    MultiSimilarityLoss,
+    NTXentLoss,
+    PairLoss,
+    RankedListLoss,
+    SupConLoss,
+    TripletMarginLoss,
+)
+from ._proxies import (
+    CSL,
+    ArcFaceLoss,
+    CosFaceLoss,
+    Happier,
+    HierarchicalProxy,
+    NormalizedSoftmaxLoss,
+    ProxyAnchorLoss,
+    ProxyNCALoss,
+    SoftTripleLoss,
+    SubCenterArcFaceLoss,
+)
 from ._ranking import (
     Calibration,
     HapSurrogate,
     Roadmap,
-    SmoothAP,
+    SmoothAPLoss,
     SmoothHap,
     SmoothNDCG,
     SmoothRecall,
@@ -54,31 +90,61 @@ from ._ranking import (
     SupRecall,
 )
 from ._relevance import HierarchicalRelevance, PlainRelevance, WeightedRelevance
+from ._sampler import ClassesSampler
 from ._steps import LowerStep, UpperStep
 from ._wrappers import CrossBatchMemory, Gathered, Levels
 
 __all__ = [
+    "ArcFaceLoss",
+    "BlackboxAP",
     "CSL",
     "Calibration",
+    "CircleLoss",
+    "ClassesSampler",
+    "ContrastiveLoss",
+    "CosFaceLoss",
     "CrossBatchMemory",
+    "Csq",
+    "Dcdh",
+    "Dcwh",
+    "Dpsh",
+    "Dtsh",
+    "FastAPLoss",
     "Gathered",
     "HapSurrogate",
     "Happier",
     "Hier",
+    "HierarchicalProxy",
     "HierarchicalRelevance",
+    "Hpdh",
+    "HyperbolicCrossEntropy",
+    "HyperbolicMultiSimilarity",
     "Levels",
+    "LiftedStructureLoss",
     "LowerStep",
-    "NormSoftmax",
+    "MarginLoss",
+    "MultiSimilarityLoss",
+    "NTXentLoss",
+    "NormalizedSoftmaxLoss",
+    "PairLoss",
     "PlainRelevance",
     "Poincare",
+    "ProxyAnchorLoss",
+    "ProxyNCALoss",
+    "RankedListLoss",
     "Roadmap",
-    "SmoothAP",
+    "SmoothAPLoss",
     "SmoothHap",
     "SmoothNDCG",
     "SmoothRecall",
+    "SoftTripleLoss",
+    "SoftbinAP",
+    "SubCenterArcFaceLoss",
     "SupAP",
+    "SupConLoss",
     "SupNDCG",
     "SupRecall",
+    "TripletMarginLoss",
     "UpperStep",
     "WeightedRelevance",
 ]

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from .._errors import ConfigError, EmbeddingsError
 
 
-class Loss(torch.nn.Module):
+try:
+    from pytorch_metric_learning.losses import BaseMetricLossFunction as _Base
+except ImportError:
+    _Base = torch.nn.Module
+
+
+class Loss(_Base):
     """A loss of a batch, by itself or against a reference set.
+
+    It is a `BaseMetricLossFunction` where pytorch-metric-learning is installed, so that its wrappers take it.
 
     Parameters
     ----------
     normalise : bool
         Whether to scale embeddings to unit length first.
     """
+
+    #: Whether a miner can choose the pairs.
+    takes_indices = False
 
     def __init__(self, *, normalise: bool = True) -> None:
         super().__init__()
@@ -32,26 +45,31 @@ class Loss(torch.nn.Module):
     ) -> Any:
         """The loss of embeddings [B, d] with labels [B, L], coarse to fine, or [B].
 
-        With a reference set, the batch is compared with it and not with itself. `indices_tuple` must be None: these
-        losses compare all pairs.
+        With a reference set, the batch is compared with it and not with itself. An `indices_tuple` is the choice of a
+        miner. It must be None for losses that are not of pairs or triplets.
         """
-        if indices_tuple is not None:
+        mined = {} if indices_tuple is None else {"indices_tuple": indices_tuple}
+        if mined and not self.takes_indices:
             raise ConfigError(
-                f"{type(self).__name__} compares all pairs, and takes no `indices_tuple`", "call it without a miner"
+                f"{type(self).__name__} is no loss of pairs or triplets, and takes no `indices_tuple`",
+                "call it without a miner",
             )
         if (ref_emb is None) != (ref_labels is None):
-            raise ConfigError("a reference set has embeddings and labels", "give `ref_emb` and `ref_labels`, or neither")
+            raise ConfigError(
+                "a reference set has embeddings and labels", "give `ref_emb` and `ref_labels`, or neither"
+            )
         labels = self._labels(embeddings, labels)
         queries = self._rows(embeddings)
         if ref_emb is None:
-            return self.compare(queries, labels, queries, labels, itself=True)
+            return self.compare(queries, labels, queries, labels, itself=True, **mined)
         ref_labels = self._labels(ref_emb, ref_labels).to(labels.device)
         if ref_labels.shape[1] != labels.shape[1] or ref_emb.shape[1] != embeddings.shape[1]:
             raise EmbeddingsError(
                 "the reference set has another number of levels or another dimension than the batch",
                 "give both the same columns of labels, and embeddings of one network",
             )
-        return self.compare(queries, labels, self._rows(ref_emb).to(queries.dtype), ref_labels, itself=False)
+        items = self._rows(ref_emb).to(queries.dtype)
+        return self.compare(queries, labels, items, ref_labels, itself=False, **mined)
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         """The loss of queries [Q, d] that rank items [N, d], with labels [Q, L] and [N, L]. If `itself`, both are the batch."""
@@ -82,3 +100,32 @@ def scores(queries: Any, items: Any) -> Any:
     """The scores of unit rows, [Q, N], in the precision of the rows."""
     with torch.autocast(queries.device.type, enabled=False):
         return queries @ items.T
+
+
+def distances(queries: Any, items: Any) -> Any:
+    """The Euclidean distances of rows, [Q, N]. Rows that are equal up to rounding have distance 0 with gradient 0."""
+    with torch.autocast(queries.device.type, enabled=False):
+        squares = queries.square().sum(1)[:, None] + items.square().sum(1)
+        squared = squares - 2 * queries @ items.T
+    zero = squared <= 4 * torch.finfo(squared.dtype).eps * squares
+    return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
+
+
+@torch.compiler.disable
+def closed_form(inputs: Any, compute: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """The value that `compute` makes of the inputs, with the gradient that it makes beside it."""
+    return _ClosedForm.apply(inputs, compute)
+
+
+class _ClosedForm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Any, compute: Callable[[Any], tuple[Any, Any]]) -> Any:
+        value, gradient = compute(inputs)
+        ctx.save_for_backward(gradient)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Any) -> tuple[Any, None]:
+        (gradient,) = ctx.saved_tensors
+        return slope * gradient, None

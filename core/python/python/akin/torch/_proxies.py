@@ -1,14 +1,20 @@
-"""Losses with a learned proxy for each fine class."""
+"""Losses with learned proxies of classes.
+
+Labels [B, L] have in their last column the fine class, from 0 to C − 1. A loss has to be given to the optimiser, too:
+`loss.parameters()`. Proxies are used by their direction alone.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from .._errors import ConfigError, TaxonomyError
 from ._loss import Loss, scores
+from ._pairs import log_one_plus_sum_exp
 from ._ranking import HapSurrogate
 from ._steps import check, check_share
 
@@ -20,7 +26,7 @@ def _uniform(classes: int, dimension: int) -> Any:
     return torch.nn.Parameter(torch.empty(classes, dimension).uniform_(-(dimension**-0.5), dimension**-0.5))
 
 
-class NormSoftmax(Loss):
+class NormalizedSoftmaxLoss(Loss):
     """Cross-entropy over the cosines to one proxy per fine class (Zhai & Wu, BMVC 2019, eq. 3; HAPPIER, eq. 6).
 
     Parameters
@@ -44,7 +50,7 @@ class NormSoftmax(Loss):
         self, num_classes: int, embedding_size: int, *, temperature: float = 0.05, normalise: bool = True
     ) -> None:
         super().__init__(normalise=normalise)
-        check("the temperature of NormSoftmax", temperature, above=True)
+        check("the temperature of NormalizedSoftmaxLoss", temperature, above=True)
         self.proxies = _uniform(num_classes, embedding_size)
         self.temperature = temperature
 
@@ -55,7 +61,7 @@ class NormSoftmax(Loss):
 
 
 class Happier(Loss):
-    """HAPPIER: (1 − λ) · HapSurrogate + λ · NormSoftmax (Ramzi et al., ECCV 2022).
+    """HAPPIER: (1 − λ) · HapSurrogate + λ · NormalizedSoftmaxLoss (Ramzi et al., ECCV 2022).
 
     Parameters
     ----------
@@ -68,7 +74,7 @@ class Happier(Loss):
     surrogate : HapSurrogate
         The surrogate of H-AP.
     temperature : float
-        That of `NormSoftmax`.
+        That of `NormalizedSoftmaxLoss`.
     normalise : bool
         Whether to scale embeddings to unit length first.
     """
@@ -87,7 +93,7 @@ class Happier(Loss):
         check_share("the weight of the clustering", clustering_weight)
         self.clustering_weight = clustering_weight
         self.surrogate = surrogate or HapSurrogate()
-        self.clustering = NormSoftmax(num_classes, embedding_size, temperature=temperature)
+        self.clustering = NormalizedSoftmaxLoss(num_classes, embedding_size, temperature=temperature)
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         surrogate = self.surrogate.compare(queries, labels, items, item_labels, itself=itself)
@@ -141,7 +147,9 @@ class CSL(Loss):
             coarsest, finest = (0.75, 0.15) if levels > 3 else (0.45, 0.25)
             margins = [finest + (coarsest - finest) / max(levels - 1, 1) * above for above in reversed(range(levels))]
         if len(margins) != levels:
-            raise ConfigError(f"there are {len(margins)} margins for {levels} levels", "give one for each, coarse to fine")
+            raise ConfigError(
+                f"there are {len(margins)} margins for {levels} levels", "give one for each, coarse to fine"
+            )
         for margin in margins:
             check("a margin of CSL", margin)
         self.proxies = _uniform(len(classes), embedding_size)
@@ -159,3 +167,417 @@ class CSL(Loss):
             losses.append(torch.cat([terms, torch.zeros_like(terms[:, :1])], 1).logsumexp(1).mean())
         total = torch.stack(losses).sum()
         return total / len(losses) if self.average_levels else total
+
+
+def _normal(classes: int, dimension: int) -> Any:
+    """Proxies [C, d] from N(0, 2/C)."""
+    proxies = _uniform(classes, dimension)
+    torch.nn.init.normal_(proxies, std=(2 / classes) ** 0.5)
+    return proxies
+
+
+def _cosines(rows: Any, proxies: Any) -> Any:
+    return scores(rows, torch.nn.functional.normalize(proxies, dim=1).to(rows.dtype))
+
+
+class ArcFaceLoss(Loss):
+    """Cross-entropy over the cosines to one proxy per class, with a margin on the own angle (Deng et al., CVPR 2019).
+
+    Parameters
+    ----------
+    num_classes, embedding_size : int
+        C and d.
+    margin : float
+        In degrees, from 0 to 90.
+    scale : float
+        s > 0.
+    easy_margin : bool
+        Whether the margin acts only within a right angle of the proxy.
+    label_smoothing : float
+        The share of the target that is spread over all classes, from 0 to 1.
+    smoothing : {"targets", "logits"}
+        What the smoothing mixes; the code of SupRank mixes logits.
+    sub_centers : int
+        K, the number of proxies of each class, of which the nearest counts.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        margin: float = 28.6,
+        scale: float = 64.0,
+        *,
+        sub_centers: int = 1,
+        easy_margin: bool = False,
+        label_smoothing: float = 0.0,
+        smoothing: Literal["targets", "logits"] = "targets",
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        if not 0 <= margin <= 90:
+            raise ConfigError(f"the margin of ArcFace is {margin}", "give an angle from 0 to 90 degrees")
+        check("the scale of ArcFace", scale, above=True)
+        check_share("the label smoothing of ArcFace", label_smoothing)
+        if smoothing not in ("targets", "logits"):
+            raise ConfigError(f"the smoothing of ArcFace is {smoothing!r}", 'give "targets" or "logits"')
+        check("the number of sub-centres", sub_centers, least=1)
+        #: [C · K, d], class by class.
+        self.proxies = _uniform(num_classes * sub_centers, embedding_size)
+        self.margin, self.scale, self.easy_margin = margin, scale, easy_margin
+        self.label_smoothing, self.smoothing, self.sub_centers = label_smoothing, smoothing, sub_centers
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        cosines = _cosines(queries, self.proxies).unflatten(1, (-1, self.sub_centers)).amax(2)
+        classes = cosines.shape[1]
+        own = torch.nn.functional.one_hot(labels[:, -1].long(), classes).to(cosines.dtype)
+        smooth = own * (1 - self.label_smoothing) + self.label_smoothing / classes
+        margins, targets = (own, smooth) if self.smoothing == "targets" else (smooth, own)
+        logits = self.scale * (cosines + margins * (self._with_margin(cosines) - cosines))
+        return -(logits.log_softmax(1) * targets).sum(1).mean()
+
+    def _with_margin(self, cosines: Any) -> Any:
+        """cos(θ + m), or what stands for it where the margin does not act."""
+        margin = math.radians(self.margin)
+        square = 1 - cosines.square()
+        straight = square <= 0
+        sine = square.masked_fill(straight, 1.0).sqrt().masked_fill(straight, 0.0)
+        turned = cosines * math.cos(margin) - sine * math.sin(margin)
+        if self.easy_margin:
+            return torch.where(cosines > 0, turned, cosines)
+        return torch.where(cosines > -math.cos(margin), turned, cosines - margin * math.sin(margin))
+
+
+class SubCenterArcFaceLoss(ArcFaceLoss):
+    """ArcFace with several proxies for each class, of which the nearest counts (Deng et al., ECCV 2020).
+
+    Parameters
+    ----------
+    num_classes, embedding_size, margin, scale, sub_centers
+        As in `ArcFaceLoss`, whose other settings it takes, too.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        margin: float = 28.6,
+        scale: float = 64.0,
+        sub_centers: int = 3,
+        **options: Any,
+    ) -> None:
+        super().__init__(num_classes, embedding_size, margin, scale, sub_centers=sub_centers, **options)
+
+
+class CosFaceLoss(Loss):
+    """Cross-entropy over the cosines to one proxy per class, with a margin on the own cosine (Wang et al., CVPR 2018).
+
+    Parameters
+    ----------
+    num_classes, embedding_size : int
+        C and d.
+    margin : float
+        At least 0.
+    scale : float
+        s > 0.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        margin: float = 0.35,
+        scale: float = 64.0,
+        *,
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        check("the margin of CosFace", margin)
+        check("the scale of CosFace", scale, above=True)
+        self.proxies = _uniform(num_classes, embedding_size)
+        self.margin, self.scale = margin, scale
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        cosines = _cosines(queries, self.proxies)
+        own = torch.nn.functional.one_hot(labels[:, -1].long(), len(self.proxies))
+        return torch.nn.functional.cross_entropy(self.scale * (cosines - self.margin * own), labels[:, -1].long())
+
+
+class ProxyAnchorLoss(Loss):
+    """Proxies that pull the hard items of their class and push away those of the others (Kim et al., CVPR 2020, eq. 4).
+
+    Parameters
+    ----------
+    num_classes, embedding_size : int
+        C and d.
+    margin : float
+        δ, at least 0.
+    alpha : float
+        α > 0, the scale of the cosines.
+    anchors : {"proxies", "items"}
+        Whether each proxy sums over the items, or each item over the proxies, as in the code of HIER.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        margin: float = 0.1,
+        alpha: float = 32.0,
+        *,
+        anchors: Literal["proxies", "items"] = "proxies",
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        check("the margin of Proxy-Anchor", margin)
+        check("the alpha of Proxy-Anchor", alpha, above=True)
+        if anchors not in ("proxies", "items"):
+            raise ConfigError(f"the anchors of Proxy-Anchor are {anchors!r}", 'give "proxies" or "items"')
+        self.proxies = _normal(num_classes, embedding_size)
+        self.margin, self.alpha, self.anchors = margin, alpha, anchors
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        own = torch.nn.functional.one_hot(labels[:, -1].long(), len(self.proxies))
+        return self.against(queries, self.proxies, own)
+
+    def against(self, queries: Any, proxies: Any, own: Any) -> Any:
+        """The loss against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C]."""
+        found = _cosines(queries, proxies)
+        if self.anchors == "proxies":
+            found, own = found.T, own.T
+        pull = log_one_plus_sum_exp(-self.alpha * (found - self.margin), own)
+        push = log_one_plus_sum_exp(self.alpha * (found + self.margin), 1 - own)
+        return pull.sum() / (own.sum(1) > 0).sum().clamp(min=1) + push.mean()
+
+
+class ProxyNCALoss(Loss):
+    """An item is pulled to the proxy of its class and pushed away from the others (Movshovitz-Attias et al., ICCV 2017).
+
+    Parameters
+    ----------
+    num_classes, embedding_size : int
+        C and d.
+    softmax_scale : float
+        s > 0, the factor of the squared distance: 9 in ProxyNCA++.
+    denominator : {"all", "others"}
+        Whether an item's own proxy is among those that it competes with, as in ProxyNCA++ and not in the first paper.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        softmax_scale: float = 1.0,
+        *,
+        denominator: Literal["all", "others"] = "all",
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        check("the scale of Proxy-NCA", softmax_scale, above=True)
+        if denominator not in ("all", "others"):
+            raise ConfigError(f"the denominator of Proxy-NCA is {denominator!r}", 'give "all" or "others"')
+        self.proxies = _normal(num_classes, embedding_size)
+        self.softmax_scale, self.denominator = softmax_scale, denominator
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        own = torch.nn.functional.one_hot(labels[:, -1].long(), len(self.proxies))
+        return self.against(queries, self.proxies, own)
+
+    def against(self, queries: Any, proxies: Any, own: Any) -> Any:
+        """As that of `ProxyAnchorLoss`."""
+        found = 2 * self.softmax_scale * _cosines(queries, proxies)
+        if own.shape[1] == 1:
+            return found.sum() * 0
+        compared = found if self.denominator == "all" else found.masked_fill(own > 0, -torch.inf)
+        return (compared.logsumexp(1) - (found * own).sum(1)).mean()
+
+
+class SoftTripleLoss(Loss):
+    """Cross-entropy over classes with several centres each (Qian et al., ICCV 2019).
+
+    Parameters
+    ----------
+    num_classes, embedding_size : int
+        C and d.
+    centers_per_class : int
+        K.
+    la : float
+        λ > 0, the scale of the similarities.
+    gamma : float
+        γ > 0: how soft the choice among the centres of a class is.
+    margin : float
+        δ, at least 0.
+    tau : float
+        τ: how strongly the centres of a class are pulled together. The paper has 0.2, pytorch-metric-learning none.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        centers_per_class: int = 10,
+        la: float = 20.0,
+        gamma: float = 0.1,
+        margin: float = 0.01,
+        *,
+        tau: float = 0.0,
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        check("the la of SoftTriple", la, above=True)
+        check("the gamma of SoftTriple", gamma, above=True)
+        check("the margin of SoftTriple", margin)
+        check("the tau of SoftTriple", tau)
+        if not 1 <= centers_per_class <= 1000:
+            raise ConfigError(f"SoftTriple has {centers_per_class} centres per class", "give a number from 1 to 1000")
+        #: [C · K, d], class by class.
+        self.proxies = _uniform(num_classes * centers_per_class, embedding_size)
+        self.centers_per_class = centers_per_class
+        self.la, self.gamma, self.margin, self.tau = la, gamma, margin, tau
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        found = _cosines(queries, self.proxies).unflatten(1, (-1, self.centers_per_class))
+        likeness = ((found / self.gamma).softmax(2) * found).sum(2)
+        own = torch.nn.functional.one_hot(labels[:, -1].long(), likeness.shape[1])
+        loss = torch.nn.functional.cross_entropy(self.la * (likeness - self.margin * own), labels[:, -1].long())
+        return loss + self.tau * self._spread() if self.tau > 0 and self.centers_per_class > 1 else loss
+
+    def _spread(self) -> Any:
+        """Half the mean distance of two centres of one class."""
+        centres = torch.nn.functional.normalize(self.proxies, dim=1).unflatten(0, (-1, self.centers_per_class))
+        cosines = centres @ centres.transpose(1, 2)
+        # The published code adds 1e-5, so that the gradient of merged centres is finite.
+        distances = (2 + 1e-5 - 2 * cosines).sqrt().triu(1)
+        return distances.sum() / (len(self.proxies) * (self.centers_per_class - 1))
+
+
+class HierarchicalProxy(Loss):
+    """HPL: one proxy loss on several levels, where coarse proxies are mean directions of fine ones (Yang et al., WACV 2022).
+
+    Parameters
+    ----------
+    loss : ProxyAnchorLoss or ProxyNCALoss
+        The loss of each level. Its proxies are the fine ones.
+    class_labels : array of int, [C, L], optional
+        The label path of each fine class, coarse to fine: the coarse levels are then those of the tree (HPL-GT). Without
+        it there is one coarse level, of clusters of the fine proxies.
+    clusters : int, optional
+        How many clusters there are. By default a tenth of the classes, from 2 to 500.
+    every : int
+        T: coarse proxies are made again before every T-th step of the training.
+    weights : sequence of float, optional
+        The weight of each level, coarse to fine. By default 0.1 for coarse levels and 1 for the fine one.
+    """
+
+    groups: Any
+    steps: Any
+
+    def __init__(
+        self,
+        loss: ProxyAnchorLoss | ProxyNCALoss,
+        class_labels: Any = None,
+        *,
+        clusters: int | None = None,
+        every: int = 50,
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(normalise=loss.normalise)
+        classes = len(loss.proxies)
+        check("the steps between two updates of HPL", every, least=1)
+        self.loss, self.every, self.clustered = loss, every, class_labels is None
+        if class_labels is None:
+            count = min(max(classes // 10, 2), 500, classes) if clusters is None else clusters
+            if not 1 <= count <= classes:
+                raise ConfigError(
+                    f"HPL has {count} clusters of {classes} classes", f"give a number from 1 to {classes}"
+                )
+            # Grown around drawn proxies by the first update.
+            groups = torch.full((1, classes), -1)
+            groups[0, torch.randperm(classes)[:count]] = torch.arange(count)
+        else:
+            paths = torch.as_tensor(class_labels)
+            if paths.ndim != 2 or not torch.equal(paths[:, -1].long(), torch.arange(classes)):
+                raise TaxonomyError(
+                    f"the class labels have the shape {list(paths.shape)} or another last column than 0 … {classes - 1}",
+                    "give one row for each fine class, coarse to fine, in the order of the fine classes",
+                )
+            levels = [
+                torch.unique(paths[:, : level + 1], dim=0, return_inverse=True)[1]
+                for level in range(paths.shape[1] - 1)
+            ]
+            groups = torch.stack(levels) if levels else torch.empty(0, classes, dtype=torch.long)
+        levels_weights = [0.1] * len(groups) + [1.0] if weights is None else list(weights)
+        if len(levels_weights) != len(groups) + 1:
+            raise ConfigError(
+                f"there are {len(levels_weights)} weights for {len(groups) + 1} levels",
+                "give one for each level, coarse to fine; clusters make one coarse level",
+            )
+        for weight in levels_weights:
+            check("a weight of HPL", weight)
+        self.weights = levels_weights
+        self.register_buffer("groups", groups)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        for level, group in enumerate(groups):
+            count = int(group.max()) + 1
+            self.register_buffer(f"coarse_{level}", torch.zeros(count, loss.proxies.shape[1]))
+        self.update()
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Makes clusters and coarse proxies again from the fine proxies."""
+        directions = torch.nn.functional.normalize(self.loss.proxies, dim=1)
+        for level in range(len(self.groups)):
+            if self.clustered:
+                self.groups[level] = _clusters(directions, self.groups[level])
+            self._coarse(level).copy_(_means(directions, self.groups[level]))
+
+    def _coarse(self, level: int) -> Any:
+        return getattr(self, f"coarse_{level}")
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        if self.training:
+            if int(self.steps) % self.every == 0:
+                self.update()
+            self.steps += 1
+        fine = labels[:, -1].long()
+        total = self.weights[-1] * self.loss.compare(queries, labels, items, item_labels, itself=itself)
+        for level, weight in enumerate(self.weights[:-1]):
+            coarse = self._coarse(level)
+            own = torch.nn.functional.one_hot(self.groups[level][fine], len(coarse))
+            total = total + weight * self.loss.against(queries, coarse, own)
+        return total
+
+
+def _means(directions: Any, groups: Any) -> Any:
+    """The mean direction of each group of rows, [K, d]. Rows of the group −1 are in none."""
+    known = groups >= 0
+    sums = directions.new_zeros(int(groups.max()) + 1, directions.shape[1])
+    return torch.nn.functional.normalize(sums.index_add_(0, groups[known], directions[known]), dim=1)
+
+
+def _clusters(directions: Any, groups: Any, rounds: int = 10) -> Any:
+    """The clusters of rows, grown from those given: each row joins the nearest mean, until nothing changes."""
+    count = int(groups.max()) + 1
+    for _ in range(rounds):
+        cosines, nearest = (directions @ _means(directions, groups).T).max(1)
+        sizes = torch.bincount(nearest, minlength=count)
+        for empty in (sizes == 0).nonzero()[:, 0]:
+            # An empty cluster takes the row that fits its own worst.
+            worst = torch.where(sizes[nearest] > 1, cosines, torch.inf).argmin()
+            sizes[nearest[worst]] -= 1
+            sizes[empty] = 1
+            nearest[worst] = empty
+        if torch.equal(nearest, groups):
+            break
+        groups = nearest
+    return groups

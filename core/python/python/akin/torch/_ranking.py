@@ -6,16 +6,19 @@ set a query without a relevant item is left out of the mean. A loss is 0 if no q
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 import torch
 
 from .._errors import ConfigError
 from ._loss import Loss, scores
-from ._ranks import Block, Counts, Values, quotient, weighted_values
-from ._relevance import HierarchicalRelevance, Relevance, relevances, same_class, shared_levels
+from . import _ranks
+from ._ranks import Block, Counts, Values, quotient, rank_loss, weighted_values
+from ._relevance import HierarchicalRelevance, Relevance, by_level, same_class, shared_levels
 from ._steps import LowerStep, UpperStep, check, check_share
 
 
@@ -84,6 +87,27 @@ class _Ranking(Loss):
         """The counts of a block."""
         raise NotImplementedError
 
+    def steps(self) -> dict[str, Any]:
+        """The same as settings of the kernel."""
+        raise NotImplementedError
+
+    def value(self) -> Any:
+        """What a ranked item is worth, as a setting of the kernel."""
+        raise NotImplementedError
+
+    @torch.compiler.assume_constant_result
+    def settings(self) -> str:
+        """All settings of the kernel."""
+        return json.dumps({**self.steps(), "value": self.value()})
+
+    def fused(self, queries: Any, items: Any, order: Any, by_place: Any) -> Any:
+        """The loss by the kernel of the CPU."""
+        return rank_loss(scores(queries, items), order, by_place, self.settings())
+
+
+def _is_fused(queries: Any) -> bool:
+    return _ranks.FUSED and queries.device.type == "cpu"
+
 
 class _Bounded(_Ranking):
     """Ranks with H⁻ for the items that belong below."""
@@ -94,6 +118,9 @@ class _Bounded(_Ranking):
 
     def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
         return _bounds(places, self.step)
+
+    def steps(self) -> dict[str, Any]:
+        return {"sigmoid": False, "upper": self.step.settings(), "lower": None}
 
 
 class _Smooth(_Ranking):
@@ -107,33 +134,48 @@ class _Smooth(_Ranking):
     def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
         return _sigmoids(places, self.temperature)
 
+    def steps(self) -> dict[str, Any]:
+        step = UpperStep(temperature=self.temperature, slope=None)
+        return {"sigmoid": True, "upper": step.settings(), "lower": None}
+
 
 class _ByRelevance(_Ranking):
     """1 − Σ_k H-rank(k) / rank(k) ÷ Σ rel, for AP with the relevance 1 of the items of the query's fine class."""
 
-    def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[_Places, Any]:
-        """The places of the items, and the levels that they share with the query."""
+    def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[Any, Any]:
+        """The place of each item, [Q, N], and the relevance of each place, [Q, P]."""
         raise NotImplementedError
 
+    def value(self) -> Any:
+        return "precision"
+
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        places, shared = self.places(labels, item_labels, queries.dtype)
+        order, by_place = self.places(labels, item_labels, queries.dtype)
+        if _is_fused(queries):
+            return self.fused(queries, items, order, by_place)
+        places = _Places(order, by_place.gather(1, order))
         total = places.relevance.sum(1, keepdim=True)
-        weights = torch.where((shared > 0) & (total > 0), 1 / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
+        weights = torch.where((order > 0) & (total > 0), 1 / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
         return _mean(scores(queries, items), weights, total > 0, self.count(places))
 
 
+def _by_fine_class(labels: Any, item_labels: Any, dtype: Any) -> tuple[Any, Any]:
+    """Place 1 for the items of the query's fine class, and 0 for the others."""
+    same = same_class(labels, item_labels).long()
+    return same, torch.tensor([[0.0, 1.0]], dtype=dtype, device=same.device).expand(len(same), 2)
+
+
 class _ByFineClass(_ByRelevance):
-    def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[_Places, Any]:
-        same = same_class(labels, item_labels).long()
-        return _Places(same, same.to(dtype)), same
+    def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[Any, Any]:
+        return _by_fine_class(labels, item_labels, dtype)
 
 
 class _ByLevel(_ByRelevance):
     relevance: Relevance
 
-    def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[_Places, Any]:
+    def places(self, labels: Any, item_labels: Any, dtype: Any) -> tuple[Any, Any]:
         shared = shared_levels(labels, item_labels)
-        return _Places(shared, relevances(self.relevance, shared, labels.shape[1], dtype)), shared
+        return shared, by_level(self.relevance, shared, labels.shape[1], dtype)
 
 
 class SupAP(_Bounded, _ByFineClass):
@@ -148,7 +190,7 @@ class SupAP(_Bounded, _ByFineClass):
     """
 
 
-class SmoothAP(_Smooth, _ByFineClass):
+class SmoothAPLoss(_Smooth, _ByFineClass):
     """1 − AP on the fine classes with sigmoids for steps (Brown et al., ECCV 2020).
 
     Parameters
@@ -198,6 +240,10 @@ class HapSurrogate(_ByLevel):
     def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
         return _bounds(places, self.upper_step, self.lower_step if self.smooth_rank else None)
 
+    def steps(self) -> dict[str, Any]:
+        lower = asdict(self.lower_step) if self.smooth_rank else None
+        return {"sigmoid": False, "upper": self.upper_step.settings(), "lower": lower}
+
 
 class SmoothHap(_Smooth, _ByLevel):
     """1 − H-AP on all levels with sigmoids for steps (SupRank, Ramzi et al., TPAMI 2025).
@@ -220,8 +266,15 @@ class SmoothHap(_Smooth, _ByLevel):
 
 
 class _NDCG(_Ranking):
+    def value(self) -> Any:
+        return "discounted_gain"
+
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         shared = shared_levels(labels, item_labels)
+        if _is_fused(queries):
+            levels = torch.arange(labels.shape[1] + 1, dtype=queries.dtype)
+            by_place = (torch.exp2(levels) - 1).expand(len(queries), -1)
+            return self.fused(queries, items, shared, by_place)
         gains = torch.exp2(shared.to(queries.dtype)) - 1
         ranks = torch.arange(1, gains.shape[1] + 1, dtype=gains.dtype, device=gains.device)
         ideal = (gains.sort(1, descending=True).values / torch.log2(1 + ranks)).sum(1, keepdim=True)
@@ -271,8 +324,13 @@ class _Recall(_Ranking):
         self.cutoffs = tuple(cutoffs)
         self.cutoff_temperature = cutoff_temperature
 
+    def value(self) -> Any:
+        return {"recall": {"cutoffs": self.cutoffs, "temperature": self.cutoff_temperature}}
+
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        same = same_class(labels, item_labels).long()
+        same, by_place = _by_fine_class(labels, item_labels, queries.dtype)
+        if _is_fused(queries):
+            return self.fused(queries, items, same, by_place)
         positives = same.sum(1, keepdim=True)
         weights = same.to(queries.dtype)
 

@@ -1,8 +1,11 @@
 """Sums of functions of smooth ranks, with their gradients in closed form.
 
 A loss is 1 − Σ_ik w_ik f(a_ik, r_ik) over queries i and items k: r is the smooth rank of k, and a what is rightly above
-it. Autograd would store tensors [Q, K, N] for it. Here the gradient by the scores is computed beside the value, for one
-block of queries after the other: memory is O(Q · N), and time O(Q · K · N) for K items with a weight.
+it. Autograd would store tensors [Q, K, N] for it. Here the gradient by the scores is computed beside the value:
+
+- on the CPU by akin's kernel, from sorted scores, in O(Q · N log N): `rank_loss`;
+- on other devices in plain operations, for one block of queries after the other: memory is O(Q · N), and time
+  O(Q · K · N) for K items with a weight: `weighted_values`.
 """
 
 from __future__ import annotations
@@ -11,7 +14,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from torch.autograd.function import once_differentiable
+
+from .. import _akin
+from ._loss import closed_form
+
+#: Whether the CPU has its own kernel. The tests compare both ways.
+FUSED = True
 
 #: The elements of the largest tensor, [block, K, N].
 ELEMENTS = 1 << 22
@@ -55,21 +63,6 @@ def quotient(above: Any, rank: Any, _: Block) -> Values:
     return Values(value, 1 / rank, -value / rank)
 
 
-class _Ranked(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, scores: Any, compute: Callable[[Any], tuple[Any, Any]]) -> Any:
-        value, gradient = compute(scores)
-        ctx.save_for_backward(gradient)
-        return value
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, slope: Any) -> tuple[Any, None]:
-        (gradient,) = ctx.saved_tensors
-        return slope * gradient, None
-
-
-@torch.compiler.disable
 def weighted_values(
     scores: Any,
     weights: Any,
@@ -96,4 +89,37 @@ def weighted_values(
             gradient[queries] = slope.sum(1).scatter_add(1, block.items, -slope.sum(2))
         return total, gradient
 
-    return _Ranked.apply(scores, compute)
+    return closed_form(scores, compute)
+
+
+@torch.library.custom_op(
+    "akin::rank_loss", mutates_args=(), schema="(Tensor s, Tensor p, Tensor r, str t) -> (Tensor, Tensor)"
+)
+def _rank_loss(scores: Any, places: Any, relevances: Any, settings: str) -> Any:
+    s, p, r = (tensor.contiguous().numpy() for tensor in (scores, places, relevances))
+    value, gradient = _akin.rank_loss(s, p, r, settings)
+    return scores.new_tensor(value), torch.from_numpy(gradient)
+
+
+@_rank_loss.register_fake
+def _(scores: Any, places: Any, relevances: Any, settings: str) -> Any:
+    return scores.new_empty(()), torch.empty_like(scores, memory_format=torch.contiguous_format)
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(output[1])
+
+
+def _backward(ctx: Any, slope: Any, _: Any) -> Any:
+    (gradient,) = ctx.saved_tensors
+    return slope * gradient, None, None, None
+
+
+_rank_loss.register_autograd(_backward, setup_context=_keep)
+
+
+def rank_loss(scores: Any, places: Any, relevances: Any, settings: str) -> Any:
+    """The mean over queries of 1 − the value of their ranking, for scores and places [Q, N] and the relevance of each place,
+    [Q, P]. A query without a relevant item is left out."""
+    value, _ = _rank_loss(scores, places, relevances.double(), settings)
+    return value

@@ -81,9 +81,11 @@ def _heights(counts: Any) -> Any:
 Relevance = HierarchicalRelevance | PlainRelevance | WeightedRelevance
 
 
-def relevances(relevance: Relevance, shared: Any, depth: int, dtype: Any) -> Any:
-    """The relevance of each item to each query, [Q, N], from the levels that they share. That of a stranger is 0."""
+def by_level(relevance: Relevance, shared: Any, depth: int, dtype: Any) -> Any:
+    """The relevance of an item of each level to each query, [Q, L + 1], from the levels that they share, [Q, N].
+
+    That of a stranger is 0.
+    """
     counts = torch.nn.functional.one_hot(shared, depth + 1).sum(1).to(dtype)
-    by_level = relevance.by_level(counts)
-    by_level = torch.cat([torch.zeros_like(by_level[:, :1]), by_level[:, 1:]], 1)
-    return by_level.gather(1, shared)
+    found = relevance.by_level(counts)
+    return torch.cat([torch.zeros_like(found[:, :1]), found[:, 1:]], 1)

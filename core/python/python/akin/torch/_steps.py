@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -54,6 +54,12 @@ class UpperStep:
         check("the temperature of the upper step", self.temperature, above=True)
         for name in ("slope", "threshold", "offset", "start"):
             check(f"the {name} of the upper step", getattr(self, name) or 0.0)
+
+    def settings(self) -> dict[str, float | None]:
+        """The step as core reads it."""
+        if self.slope is None:
+            return {"temperature": self.temperature, "slope": None}
+        return asdict(self)
 
     def __call__(self, t: Any) -> tuple[Any, Any]:
         """The values and the derivatives of a tensor."""

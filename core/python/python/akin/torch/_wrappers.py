@@ -29,7 +29,9 @@ class Levels(torch.nn.Module):
         super().__init__()
         weights = [1.0] * len(losses) if weights is None else list(weights)
         if not losses or len(weights) != len(losses):
-            raise ConfigError(f"there are {len(losses)} losses and {len(weights)} weights", "give one of each per level")
+            raise ConfigError(
+                f"there are {len(losses)} losses and {len(weights)} weights", "give one of each per level"
+            )
         for weight in weights:
             check("a weight of a level", weight)
         self.losses = torch.nn.ModuleList(losses)

@@ -1,0 +1,514 @@
+"""Losses of pairs and triplets.
+
+All take an `indices_tuple` from a miner of pytorch-metric-learning: pairs (a, p, a', n) or triplets (a, p, n). Without one
+they use all pairs or all triplets. Where pytorch-metric-learning has the loss, its name, arguments and defaults are the
+same. Distances are Euclidean, between embeddings of unit length.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from .._errors import ConfigError, EmbeddingsError
+from ._loss import Loss, closed_form, distances, scores
+from ._ranks import ELEMENTS
+from ._relevance import same_class
+from ._steps import check, check_share
+
+
+class Pairs(NamedTuple):
+    """How often each pair of a query and an item counts, [Q, N]: as a positive and as a negative one."""
+
+    positives: Any
+    negatives: Any
+
+    def of_triplets(self) -> Pairs:
+        """The same as triplets, each positive with each negative of its query: how often each pair is in one."""
+        positives, negatives = self.positives.sum(1, keepdim=True), self.negatives.sum(1, keepdim=True)
+        return Pairs(self.positives * negatives, self.negatives * positives)
+
+
+def all_pairs(queries: Any, labels: Any, item_labels: Any, *, itself: bool) -> Pairs:
+    """All pairs of the queries with items, but for each query with itself."""
+    same = same_class(labels, item_labels)
+    others = ~same
+    if itself:
+        same = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
+    return Pairs(same.to(queries.dtype), others.to(queries.dtype))
+
+
+def _mined(indices: Any, pairs: Pairs) -> Any:
+    """The rows and columns that a miner chose: of positives, and of negatives."""
+    if len(indices) not in (3, 4):
+        raise ConfigError(
+            f"the `indices_tuple` has {len(indices)} parts", "give pairs (a, p, a', n) or triplets (a, p, n) of a miner"
+        )
+    a, p, b, n = indices if len(indices) == 4 else (*indices[:2], indices[0], indices[2])
+    for rows, columns in ((a, p), (b, n)):
+        inside = len(rows) == 0 or (
+            int(rows.max()) < len(pairs.positives) and int(columns.max()) < pairs.positives.shape[1]
+        )
+        if len(rows) != len(columns) or not inside:
+            raise EmbeddingsError(
+                "the `indices_tuple` names rows that the batch or the reference set does not have",
+                "give the miner the same embeddings as the loss",
+            )
+    return (a, p), (b, n)
+
+
+class OfPairs(Loss):
+    """A loss of pairs or triplets, which a miner can choose."""
+
+    takes_indices = True
+    #: Whether a pair counts once for each triplet that it is in.
+    by_triplets = False
+
+    def compare(
+        self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
+    ) -> Any:
+        pairs = all_pairs(queries, labels, item_labels, itself=itself)
+        if indices_tuple is not None:
+            counts = [torch.zeros_like(pairs.positives), torch.zeros_like(pairs.negatives)]
+            for count, places in zip(counts, _mined(indices_tuple, pairs), strict=True):
+                count.index_put_(places, count.new_ones(()), accumulate=True)
+            pairs = Pairs(*counts)
+        if self.by_triplets and (indices_tuple is None or len(indices_tuple) == 4):
+            pairs = pairs.of_triplets()
+        return self.of_pairs(queries, items, labels, pairs)
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        """The loss over these pairs."""
+        raise NotImplementedError
+
+
+class ContrastiveLoss(OfPairs):
+    """Positives closer than one margin, negatives farther than another (Hadsell et al., CVPR 2006).
+
+    Each mean is over the pairs that have a loss.
+
+    Parameters
+    ----------
+    pos_margin, neg_margin : float
+        With `measure="cosine"`, 1 and 0.5 are usual.
+    measure : {"euclidean", "cosine"}
+        What the margins apply to.
+    squared : bool
+        Whether each term is half its square, as in the paper.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        pos_margin: float = 0.0,
+        neg_margin: float = 1.0,
+        *,
+        measure: Literal["euclidean", "cosine"] = "euclidean",
+        squared: bool = False,
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        if measure not in ("euclidean", "cosine"):
+            raise ConfigError(f"the measure of the contrastive loss is {measure!r}", 'give "euclidean" or "cosine"')
+        least = 0.0 if measure == "euclidean" else -1.0
+        check("the pos_margin of the contrastive loss", pos_margin, least=least)
+        check("the neg_margin of the contrastive loss", neg_margin, least=least)
+        self.pos_margin, self.neg_margin, self.measure, self.squared = pos_margin, neg_margin, measure, squared
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        if self.measure == "cosine":
+            found = scores(queries, items)
+            far, near = self.pos_margin - found, found - self.neg_margin
+        else:
+            found = distances(queries, items)
+            far, near = found - self.pos_margin, self.neg_margin - found
+        return self._mean(far, pairs.positives) + self._mean(near, pairs.negatives)
+
+    def _mean(self, excess: Any, counts: Any) -> Any:
+        excess = excess.clamp(min=0)
+        number = ((excess > 0) * counts).sum().clamp(min=1)
+        terms = excess.square() / 2 if self.squared else excess
+        return (terms * counts).sum() / number
+
+
+class MultiSimilarityLoss(OfPairs):
+    """Weighs each pair by its own score and by the other pairs of its query (Wang et al., CVPR 2019, eq. 15).
+
+    Parameters
+    ----------
+    alpha, beta : float
+        The weights of positives and of negatives, above 0.
+    base : float
+        λ, from which both are measured.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, alpha: float = 2.0, beta: float = 50.0, base: float = 0.5, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the alpha of the Multi-Similarity loss", alpha, above=True)
+        check("the beta of the Multi-Similarity loss", beta, above=True)
+        self.alpha, self.beta, self.base = alpha, beta, base
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        return multi_similarity(scores(queries, items) - self.base, pairs, self.alpha, self.beta)
+
+
+def multi_similarity(beyond: Any, pairs: Pairs, alpha: float, beta: float) -> Any:
+    """The loss for scores beyond the base, [Q, N]."""
+    pull = log_one_plus_sum_exp(-alpha * beyond, pairs.positives) / alpha
+    push = log_one_plus_sum_exp(beta * beyond, pairs.negatives) / beta
+    return (pull + push).mean()
+
+
+def log_one_plus_sum_exp(exponents: Any, counted: Any) -> Any:
+    """log(1 + Σ_j e^{z_j}) of each row, over the entries that count."""
+    chosen = torch.where(counted > 0, exponents, -torch.inf)
+    return torch.cat([chosen, torch.zeros_like(chosen[:, :1])], 1).logsumexp(1)
+
+
+class PairLoss(OfPairs):
+    """The sum over positive pairs of 1 − s, and over negative pairs that score above a margin of s, for each query.
+
+    The loss that cross-batch memory was published with (Wang et al., CVPR 2020). It grows with the number of items.
+
+    Parameters
+    ----------
+    margin : float
+        Negatives that score at most this have no loss.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, margin: float = 0.5, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the margin of the pair loss", margin, least=-1.0)
+        self.margin = margin
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        found = scores(queries, items)
+        negatives = pairs.negatives * (found > self.margin)
+        return ((1 - found) * pairs.positives + found * negatives).sum() / len(found)
+
+
+class MarginLoss(OfPairs):
+    """Positives inside a boundary and negatives outside it, both by a margin (Wu et al., ICCV 2017).
+
+    The mean is over the pairs that have a loss. A pair counts once for each triplet that it is in. The paper draws triplets
+    with a `DistanceWeightedMiner`.
+
+    Parameters
+    ----------
+    margin : float
+        α, at least 0.
+    nu : float
+        The weight of the learned boundaries as a regulariser.
+    beta : float
+        The boundary, above 0.
+    learn_beta : bool
+        Whether the boundary is learned: `loss.parameters()`.
+    num_classes : int, optional
+        Gives each class a boundary. The last column of the labels then has numbers from 0 to `num_classes` − 1.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    beta: Any
+    by_triplets = True
+
+    def __init__(
+        self,
+        margin: float = 0.2,
+        nu: float = 0.0,
+        beta: float = 1.2,
+        *,
+        learn_beta: bool = False,
+        num_classes: int | None = None,
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        check("the margin of the margin loss", margin)
+        check("the nu of the margin loss", nu)
+        check("the beta of the margin loss", beta, above=True)
+        self.margin, self.nu = margin, nu
+        boundaries = torch.full((num_classes or 1,), float(beta))
+        if learn_beta:
+            self.beta = torch.nn.Parameter(boundaries)
+        else:
+            self.register_buffer("beta", boundaries)
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        positives, negatives = pairs
+        boundary = self.beta.to(queries.dtype)
+        if len(boundary) > 1:
+            boundary = boundary[labels[:, -1].long()]
+        beyond = distances(queries, items) - boundary[:, None]
+        far, near = (beyond + self.margin).clamp(min=0), (self.margin - beyond).clamp(min=0)
+        number = ((far > 0) * positives + (near > 0) * negatives).sum().clamp(min=1)
+        total = (far * positives + near * negatives).sum() / number
+        if not self.nu or not self.beta.requires_grad:
+            return total
+        if len(boundary) == 1:
+            return total + self.nu * boundary[0]
+        return total + self.nu * (boundary * positives.sum(1)).sum() / number
+
+
+class TripletMarginLoss(Loss):
+    """A positive closer than a negative by a margin, over all triplets or those of a miner.
+
+    The mean is over the triplets that have a loss. All triplets of a batch take O(B²) memory.
+
+    Parameters
+    ----------
+    margin : float
+        At least 0.
+    swap : bool
+        Whether the positive takes the query's place where it is nearer to the negative (Balntas et al., BMVC 2016).
+    smooth_loss : bool
+        Whether a term is log(1 + e^x) instead of max(x, 0) (Hermans et al., 2017).
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    takes_indices = True
+
+    def __init__(
+        self, margin: float = 0.05, swap: bool = False, smooth_loss: bool = False, *, normalise: bool = True
+    ) -> None:
+        super().__init__(normalise=normalise)
+        check("the margin of the triplet loss", margin)
+        self.margin, self.swap, self.smooth_loss = margin, swap, smooth_loss
+
+    def compare(
+        self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
+    ) -> Any:
+        pairs = all_pairs(queries, labels, item_labels, itself=itself)
+        found = distances(torch.cat([queries, items]) if self.swap else queries, items)
+        if indices_tuple is None:
+            return closed_form(found, lambda found: self._of_all(found, pairs))
+        (a, p), (b, n) = _mined(indices_tuple, pairs)
+        if len(indices_tuple) == 4:
+            # Each positive with each negative of the same query.
+            positive, negative = torch.where(a[:, None] == b)
+            a, p, n = a[positive], p[positive], n[negative]
+        far = found[a, n]
+        if self.swap:
+            far = torch.minimum(far, found[len(queries) + p, n])
+        terms, _ = _hinge(found[a, p] - far + self.margin, smooth=self.smooth_loss)
+        return terms.sum() / (terms > 0).sum().clamp(min=1)
+
+    def _of_all(self, found: Any, pairs: Pairs) -> tuple[Any, Any]:
+        total, count, gradient = sum_over_triplets(found, pairs, self.margin, smooth=self.smooth_loss, swap=self.swap)
+        share = 1 / count.clamp(min=1)
+        return total * share, gradient * share
+
+
+def _hinge(excess: Any, *, smooth: bool) -> tuple[Any, Any]:
+    """The loss of triplets that violate their margin by `excess`, and its slope."""
+    if smooth:
+        return torch.nn.functional.softplus(excess), torch.sigmoid(excess)
+    return excess.clamp(min=0), (excess > 0).to(excess.dtype)
+
+
+def sum_over_triplets(
+    found: Any, pairs: Pairs, margin: float, *, smooth: bool, swap: bool = False
+) -> tuple[Any, Any, Any]:
+    """The sum over all triplets, how many have a loss, and the gradient by the distances [Q, N], for blocks of queries.
+
+    With `swap`, the distances between items follow in the rows after the Q of the queries.
+    """
+    queries, items = pairs.positives.shape
+    chosen = max(1, int(pairs.positives.sum(1).max()))
+    order = pairs.positives.argsort(dim=1, descending=True, stable=True)[:, :chosen]
+    gradient = torch.zeros_like(found)
+    total, count = found.new_zeros(()), found.new_zeros(())
+    rows = max(1, ELEMENTS // (chosen * items))
+    for start in range(0, queries, rows):
+        block = slice(start, min(start + rows, queries))
+        places = order[block]
+        far = found[block][:, None, :]
+        if swap:
+            between = found[queries:][places]
+            nearer = between < far
+            far = torch.minimum(far, between)
+        terms, slopes = _hinge(found[block].gather(1, places)[:, :, None] - far + margin, smooth=smooth)
+        counted = pairs.positives[block].gather(1, places)[:, :, None] * pairs.negatives[block][:, None, :]
+        terms, slopes = terms * counted, slopes * counted
+        total, count = total + terms.sum(), count + (terms > 0).sum()
+        gradient[block] = gradient[block].scatter_add(1, places, slopes.sum(2))
+        if swap:
+            gradient[queries:].index_add_(0, places.flatten(), -(slopes * nearer).flatten(0, 1))
+            slopes = slopes * ~nearer
+        gradient[block] -= slopes.sum(1)
+    return total, count, gradient
+
+
+class NTXentLoss(OfPairs):
+    """Cross-entropy of each positive against the negatives of its query (Sohn, NeurIPS 2016; Chen et al., ICML 2020).
+
+    Parameters
+    ----------
+    temperature : float
+        T > 0.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, temperature: float = 0.07, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the temperature of NT-Xent", temperature, above=True)
+        self.temperature = temperature
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        exponents = scores(queries, items) / self.temperature
+        repeated = exponents + pairs.negatives.clamp(min=1).log()
+        competing = _log_sum_exp(repeated, pairs.negatives)
+        terms = torch.nn.functional.softplus(competing[:, None] - exponents)
+        return (terms * pairs.positives).sum() / pairs.positives.sum().clamp(min=1)
+
+
+class SupConLoss(OfPairs):
+    """Cross-entropy of each positive against all items, the mean over queries (Khosla et al., NeurIPS 2020, eq. 2).
+
+    Parameters
+    ----------
+    temperature : float
+        T > 0.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, temperature: float = 0.1, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the temperature of SupCon", temperature, above=True)
+        self.temperature = temperature
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        exponents = scores(queries, items) / self.temperature
+        positives = (pairs.positives > 0).to(exponents.dtype)
+        every = _log_sum_exp(exponents, positives + pairs.negatives)
+        count = positives.sum(1, keepdim=True)
+        weights = positives / (count.clamp(min=1) * (count > 0).sum().clamp(min=1))
+        return ((every[:, None] - exponents) * weights).sum()
+
+
+class CircleLoss(OfPairs):
+    """Pairs, each weighed by its distance from the score that it should have (Sun et al., CVPR 2020).
+
+    The weights are constants for the gradient. The mean is over queries with a positive and a negative.
+
+    Parameters
+    ----------
+    m : float
+        The relaxation: positives should score 1 − m, negatives m.
+    gamma : float
+        γ > 0, the scale.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, m: float = 0.4, gamma: float = 80.0, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the m of the circle loss", m, least=-1.0)
+        check("the gamma of the circle loss", gamma, above=True)
+        self.m, self.gamma = m, gamma
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        found = scores(queries, items)
+        fixed = found.detach()
+        pull = -self.gamma * (1 + self.m - fixed).clamp(min=0) * (found - (1 - self.m))
+        push = self.gamma * (fixed + self.m).clamp(min=0) * (found - self.m)
+        total = _log_sum_exp(pull, pairs.positives) + _log_sum_exp(push, pairs.negatives)
+        both = (pairs.positives > 0).any(1) & (pairs.negatives > 0).any(1)
+        return (torch.nn.functional.softplus(total) * both).sum() / both.sum().clamp(min=1)
+
+
+class LiftedStructureLoss(OfPairs):
+    """Each positive pair against all negatives of its two items (Oh Song et al., CVPR 2016, eq. 4).
+
+    Against a reference set, or with a miner, only the negatives of the query are summed if the item is not a query.
+
+    Parameters
+    ----------
+    neg_margin, pos_margin : float
+        m⁻ and m⁺.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, neg_margin: float = 1.0, pos_margin: float = 0.0, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the neg_margin of the lifted structure loss", neg_margin)
+        check("the pos_margin of the lifted structure loss", pos_margin)
+        self.neg_margin, self.pos_margin = neg_margin, pos_margin
+
+    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+        found = distances(queries, items)
+        repeated = self.neg_margin - found + pairs.negatives.clamp(min=1).log()
+        both = _log_sum_exp(repeated, pairs.negatives)[:, None]
+        if queries is items:
+            both = torch.logaddexp(both, both.T)
+        terms = (found - self.pos_margin + both).clamp(min=0).square() / 2
+        return (terms * pairs.positives).sum() / pairs.positives.sum().clamp(min=1)
+
+
+class RankedListLoss(Loss):
+    """Positives inside one ball around the query, negatives outside a larger one, the hard ones most (Wang et al., CVPR 2019).
+
+    Parameters
+    ----------
+    margin : float
+        m, between the two balls.
+    Tn : float
+        How much more a hard negative counts; 10 is usual.
+    imbalance : float
+        The share of the negatives, from 0 to 1.
+    alpha : float, optional
+        The boundary of the negatives. By default 1 + m/2.
+    Tp : float
+        How much more a hard positive counts.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(
+        self,
+        margin: float,
+        Tn: float,
+        imbalance: float = 0.5,
+        alpha: float | None = None,
+        Tp: float = 0.0,
+        *,
+        normalise: bool = True,
+    ) -> None:
+        super().__init__(normalise=normalise)
+        alpha = 1 + margin / 2 if alpha is None else alpha
+        check("the margin of the ranked list loss", margin)
+        check("the alpha of the ranked list loss", alpha, above=True)
+        check("the Tn of the ranked list loss", Tn)
+        check("the Tp of the ranked list loss", Tp)
+        check_share("the imbalance of the ranked list loss", imbalance)
+        self.margin, self.Tn, self.imbalance, self.alpha, self.Tp = margin, Tn, imbalance, alpha, Tp
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        pairs = all_pairs(queries, labels, item_labels, itself=itself)
+        found = distances(queries, items)
+        far = (found - (self.alpha - self.margin)).clamp(min=0)
+        near = (self.alpha - found).clamp(min=0)
+        of_positives = _weighted_mean(far, pairs.positives, self.Tp)
+        of_negatives = _weighted_mean(near, pairs.negatives, self.Tn)
+        return ((1 - self.imbalance) * of_positives + self.imbalance * of_negatives).mean()
+
+
+def _weighted_mean(excess: Any, counted: Any, temperature: float) -> Any:
+    """The mean of the excess of the counted pairs of each query, with weights that grow with it, [Q]."""
+    weights = torch.exp(temperature * excess) * counted * (excess > 0)
+    # As in pytorch-metric-learning, 1e-5 for each item.
+    return (weights * excess).sum(1) / (weights.sum(1) + 1e-5 * excess.shape[1])
+
+
+def _log_sum_exp(exponents: Any, counted: Any) -> Any:
+    """log Σ_j e^{z_j} of each row, over the entries that count; nearly −∞ without one, with a gradient of 0."""
+    return exponents.masked_fill(counted <= 0, -1e30).logsumexp(1)
