@@ -281,6 +281,21 @@ def rows_of(inputs):
 
 def check_hyperbolic():
     agreement = Agreement()
+    for case in json.loads((GOLDEN / "hyperbolic_ops.json").read_text())["cases"]:
+        params, outputs = case["params"], case["outputs"]
+        inputs = {name: torch.tensor(value, dtype=torch.float64) for name, value in case["inputs"].items()}
+        x = inputs["x"].requires_grad_()
+        if case["op"] == "to_poincare" and params["clip_r"]:
+            ball = losses.Poincare(params["c"], params["clip_r"], riemannian=params["riemannian"])
+            found, expected = ball(x), outputs["y"]
+        elif case["op"] == "dist_matrix":
+            found, expected = losses.Poincare(params["c"]).distances(x, inputs["y"]), outputs["dist"]
+        else:
+            continue
+        agreement.check(case["op"], found, expected, 1e-9)
+        if case["op"] == "to_poincare":
+            (found * inputs["weights"]).sum().backward()
+            agreement.check(case["op"], x.grad, outputs["grad_x"], 1e-9)
     for name in ("hyp_pairwise_ce", "hier_msloss_hyperbolic"):
         for case, params, inputs, outputs in cases(name):
             ball = None

@@ -10,6 +10,7 @@
 //! Classifier(gallery, labels, …)           the classes that they vote for, and how far that holds
 //! Ranking(levels, …)                       one ranking: its metrics and its curve
 //! rank_loss(scores, places, …)             a ranking loss of a batch, and its gradient
+//! Encoder(folder, name)                    pictures → embeddings, with the feature `encoder`
 //! ```
 //!
 //! Embeddings are views of numpy's memory and are not copied. Work runs on threads of its own, without the lock of the
@@ -18,6 +19,8 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod certainty;
+#[cfg(feature = "encoder")]
+mod encoder;
 mod errors;
 mod evaluation;
 mod matrix;
@@ -34,6 +37,9 @@ use pyo3::prelude::*;
 mod _akin {
     #[pymodule_export]
     use super::certainty::Classifier;
+    #[cfg(feature = "encoder")]
+    #[pymodule_export]
+    use super::encoder::Encoder;
     #[pymodule_export]
     use super::evaluation::evaluate;
     #[pymodule_export]

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use akin_core::evaluate::{self, ByClass, paired_tests};
+use akin_core::evaluate::{self, ByClass, QueryScores, paired_tests};
 use akin_core::metrics::Metric;
 use akin_core::statistics::Permutations;
 use akin_core::taxonomy::UNKNOWN;
-use akin_core::{Error, Kind};
+use akin_core::{Error, Kind, Result};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde_json::to_string;
@@ -41,6 +41,13 @@ impl Report {
     fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
         let report = py.detach(|| serde_json::from_str::<evaluate::Report>(text));
         Ok(report.map_err(|error| failed(py, &error))?.into())
+    }
+
+    /// The report of all queries, from the reports of one part after the other, digit for digit.
+    #[staticmethod]
+    fn merge(py: Python<'_>, parts: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let reports: Vec<&evaluate::Report> = parts.iter().map(|part| &part.report).collect();
+        merged(&reports).or_raise(py).map(Self::from)
     }
 
     /// The rows of the queries that have scores.
@@ -101,6 +108,40 @@ impl Report {
         let hint = format!("the levels are 1 to {}, and 0 is over all levels", self.report.levels.len());
         Err(exception(py, &Error::new(Kind::Config, text, hint)))
     }
+}
+
+/// The report of the queries of these, in this order.
+fn merged(parts: &[&evaluate::Report]) -> Result<evaluate::Report> {
+    let refused = |what: &str, hint: &str| Err(Error::new(Kind::Config, what, hint));
+    let Some(first) = parts.first() else { return refused("there is no report", "give at least one") };
+    let names = |report: &evaluate::Report| -> Vec<String> {
+        report.levels.iter().map(|level| level.name.clone()).collect()
+    };
+    if !parts
+        .iter()
+        .all(|part| part.config == first.config && part.ranked == first.ranked && names(part) == names(first))
+    {
+        return refused(
+            "the reports are of different evaluations",
+            "measure the same metrics in the same gallery, with the same settings",
+        );
+    }
+    if first.decomposability_gap.is_some() || first.hyperbolicity.is_some() {
+        return refused(
+            "the decomposability gap and the hyperbolicity of parts are not those of the whole",
+            "leave them out",
+        );
+    }
+    let mut rows = Vec::new();
+    let mut before = 0;
+    for part in parts {
+        rows.extend(
+            part.per_query.iter().cloned().map(|row| QueryScores { query: before + row.query, ..row }),
+        );
+        before += part.queries;
+    }
+    let checked = first.config.checked(first.levels.len())?;
+    Ok(evaluate::Report::new(&names(first), &checked, first.ranked, rows))
 }
 
 /// Text that is not a report.

@@ -53,6 +53,18 @@ def test_golden_values_of_recall() -> None:
         assert found == pytest.approx(case["outputs"]["R@1,2,4,8,16,32 (same set)"])
 
 
+def test_golden_values_of_recall_in_the_ball() -> None:
+    for case in golden("metrics_recall_hyperbolic"):
+        curvature = case["params"]["hyp_c"]
+        report = akin.evaluate(
+            case["inputs"]["z"], case["inputs"]["labels"], metrics=[f"recall@{k}" for k in (1, 2, 4, 8)],
+            similarity=f"poincare:{curvature}" if curvature else "dot",
+        )  # fmt: skip
+        share = report.per_level["queries"][1] / report.queries
+        found = [(report[f"recall@{k}", "class"] or 0) * share for k in (1, 2, 4, 8)]
+        assert found == pytest.approx(case["outputs"]["R@1,2,4,8"])
+
+
 def test_every_kind_of_labels_gives_the_same_report(creatures: Creatures) -> None:
     expected = means(akin.evaluate(creatures.embeddings, creatures.labels))
     levels = list(creatures.labels)
@@ -271,3 +283,34 @@ def test_other_threads_run_meanwhile() -> None:
     done.set()
     thread.join()
     assert ticks > 10
+
+
+def test_reports_of_parts_make_that_of_the_whole(creatures: Creatures, queries: Creatures) -> None:
+    settings: dict[str, Any] = {"metrics": ["h_ap", "ap", "recall@1"], "bootstrap": 50, "progress": False}
+    gallery: dict[str, Any] = {"gallery": creatures.embeddings, "gallery_labels": creatures.labels}
+    whole = akin.evaluate(queries.embeddings, queries.labels, **gallery, **settings)
+
+    def part(rows: slice) -> akin.Report:
+        labels = {name: column[rows] for name, column in queries.labels.items()}
+        return akin.evaluate(queries.embeddings[rows], labels, **gallery, **settings)
+
+    parts = [part(slice(0, 17)), part(slice(17, 18)), part(slice(18, 60))]
+    merged = akin.merge(pickle.loads(pickle.dumps(parts)))
+    assert merged.to_dict() == whole.to_dict()
+    for name, column in whole.per_query.items():
+        np.testing.assert_array_equal(merged.per_query[name], column)
+    assert {*merged.per_class("species")["species"]} == {*whole.per_class("species")["species"]}
+    # Queries that are in the gallery, too.
+    rows = np.arange(300)
+    among = [
+        akin.evaluate(
+            creatures.embeddings[some], creatures.rows[some], gallery=creatures.embeddings, gallery_labels=creatures.rows,
+            places=rows[some], **settings,
+        )
+        for some in (slice(0, 100), slice(100, 300))
+    ]  # fmt: skip
+    assert akin.merge(among).to_dict() == akin.evaluate(creatures.embeddings, creatures.rows, **settings).to_dict()
+    other = akin.evaluate(queries.embeddings, queries.labels, **gallery, metrics="ap", progress=False)
+    for wrong in ([], [whole, other], [whole, among[0]]):
+        with pytest.raises(akin.Error):
+            akin.merge(wrong)

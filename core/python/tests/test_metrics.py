@@ -94,3 +94,42 @@ def test_what_is_refused(metric: str, levels: Any, options: Any) -> None:
 def test_the_examples_of_the_help(module: str) -> None:
     results = doctest.testmod(importlib.import_module(f"akin.{module}"))
     assert results.attempted > 0 and results.failed == 0
+
+
+def test_golden_values_of_hashing() -> None:
+    for case in golden("metrics_hashing"):
+        inputs, outputs, r = case["inputs"], case["outputs"]["stable_order"], case["params"]["r"]
+        queries, database = (np.array(inputs[f"{name}_codes"]) for name in ("query", "database"))
+        of_queries, of_database = (np.array(inputs[f"{name}_labels"]) for name in ("query", "database"))
+        shared = (of_queries[:, None] == of_database[None]).sum(2)
+        order = np.argsort((queries[:, None] != database[None]).sum(2), axis=1, kind="stable")
+        lists = [shared[query, items].tolist() for query, items in enumerate(order)]
+        depth = of_queries.shape[1]
+        for theirs, ours in {"mAHP": f"mahp@{r}", "nDCG": f"mean_ndcg@{r}"}.items():
+            # They count a query without a positive as 0.
+            values = [metrics.value(ours, levels, depth=depth) or 0.0 for levels in lists]
+            assert np.nan_to_num(values).mean() == pytest.approx(outputs[theirs], abs=1e-5), (case["case"], theirs)
+
+
+def test_golden_values_of_hierarchical_precision() -> None:
+    checked = 0
+    for case in golden("metrics_hierarchical_precision"):
+        labels = np.array(case["inputs"]["labels"])
+        lists = []
+        for query, order in enumerate(case["inputs"]["ranking_with_self"]):
+            others = [item for item in order if item != query]
+            lists.append((labels[query] == labels[others]).sum(1).tolist())
+        for theirs, expected in {**case["outputs"]["metrics"], **case["outputs"]["metrics_ahp_full"]}.items():
+            metric, _, similarity = theirs.partition(" (")
+            wu_palmer = "wu_palmer_" if similarity == "WUP)" else ""
+            name, _, k = metric.partition("@")
+            if name == "P":
+                ours = f"{wu_palmer or 'hierarchical_'}precision@{k}"
+            elif name == "AHP":
+                ours = f"{wu_palmer}ahp@{k or len(lists[0])}"
+            else:
+                continue
+            values = [metrics.value(ours, levels, depth=labels.shape[1]) for levels in lists]
+            assert np.mean([np.nan if value is None else value for value in values]) == pytest.approx(expected), theirs
+            checked += 1
+    assert checked >= 8

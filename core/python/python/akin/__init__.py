@@ -6,8 +6,10 @@
 | what | for |
 |---|---|
 | `evaluate` | every query ranks the gallery: a `Report` of all metrics |
+| `merge` | the report of all queries, from reports of parts |
 | `nearest` | the nearest items of each query |
 | `classify`, `Classifier` | what a gallery takes queries for, and how far that holds |
+| `Encoder` | pictures to embeddings, with the encoder of a bundle or a gallery |
 | `metrics` | the metrics of one ranking, their catalogue, and `curve` |
 | `Taxonomy` | the tree of classes that labels form |
 | `pml`, `torchmetrics`, `oml`, `runs` | the interfaces of other libraries to the same evaluation |
@@ -18,10 +20,11 @@ hint.
 
 from . import metrics
 from ._classify import Answer, Classifier, classify
+from ._encoder import Encoder
 from ._errors import ConfigError, EmbeddingsError, Error, TaxonomyError
 from ._evaluate import evaluate
 from ._frame import Frame
-from ._report import Report
+from ._report import Report, merge
 from ._search import Nearest, nearest
 from ._taxonomy import Taxonomy
 from .metrics import curve
@@ -31,6 +34,7 @@ __all__ = [
     "Classifier",
     "ConfigError",
     "EmbeddingsError",
+    "Encoder",
     "Error",
     "Frame",
     "Nearest",
@@ -40,6 +44,7 @@ __all__ = [
     "classify",
     "curve",
     "evaluate",
+    "merge",
     "metrics",
     "nearest",
 ]

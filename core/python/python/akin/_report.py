@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from . import _akin
 from ._errors import ConfigError
 from ._frame import NOTHING, Frame
-from ._labels import Ids
+from ._labels import Ids, number
 
 ALL_LEVELS = "all levels"
 _UNKNOWN = np.iinfo(np.uint32).max
@@ -267,6 +268,35 @@ class Report:
         return self.levels == other.levels and all(
             self._taxonomy.classes(level) == other._taxonomy.classes(level) for level in levels
         )
+
+
+def merge(reports: Sequence[Report]) -> Report:
+    """The report of all queries, from the reports of one part of them after the other: digit for digit that of all at once.
+
+    Machines can share an evaluation: each gives `evaluate` its own queries, and the same gallery and settings.
+
+    Parameters
+    ----------
+    reports : sequence of Report
+        In the order of the queries. They can be pickled, to bring them together.
+
+    Returns
+    -------
+    Report
+    """
+    reports = list(reports)
+    core = _akin.Report.merge([report._core for report in reports])
+    columns = {}
+    for level, name in enumerate(reports[0].levels):
+        parts = []
+        for report in reports:
+            names = np.array([*report._taxonomy.classes(level + 1), ""], dtype=object)
+            ids = report._ids[:, level]
+            parts.append(names[np.where(ids == _UNKNOWN, len(names) - 1, ids)])
+        columns[name] = np.concatenate(parts)
+    # Each part numbers its classes by itself.
+    labelled = number([("labels", columns)], None, qualify=True)
+    return Report(core, labelled.taxonomy, labelled.ids[0])
 
 
 def _read(text: str, levels: list[str], tree: list[tuple[list[str], list[int]]], ids: Ids) -> Report:
