@@ -21,6 +21,7 @@ import torch
 import torch.multiprocessing as processes
 from pytorch_metric_learning import losses as library
 from pytorch_metric_learning import miners
+from pytorch_metric_learning.utils.distributed import DistributedLossWrapper
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 
@@ -668,10 +669,12 @@ def train(rank, world, address, results):
     own = slice(rank * 64 // world, (rank + 1) * 64 // world)
     network = torch.nn.parallel.DistributedDataParallel(network_of())
     for name, loss in gathered_losses().items():
-        network.zero_grad()
-        losses.Gathered(loss)(network(embeddings[own]), labels[own]).backward()
-        if rank == 0:
-            torch.save(network.module.weight.grad, f"{results}/{name}")
+        # Our wrapper, and that of pytorch-metric-learning.
+        for wrapper in (losses.Gathered, DistributedLossWrapper):
+            network.zero_grad()
+            wrapper(loss)(network(embeddings[own]), labels[own]).backward()
+            if rank == 0:
+                torch.save(network.module.weight.grad, f"{results}/{wrapper.__name__}-{name}")
     torch.distributed.destroy_process_group()
 
 
@@ -682,7 +685,12 @@ def network_of():
 
 def gathered_losses():
     torch.manual_seed(8)
-    return {"happier": losses.Happier(16, 16), "sup_recall": losses.SupRecall(), "roadmap": losses.Roadmap()}
+    return {
+        "happier": losses.Happier(16, 16),
+        "sup_recall": losses.SupRecall(),
+        "roadmap": losses.Roadmap(),
+        "triplet": losses.TripletMarginLoss(),
+    }
 
 
 def check_processes():
@@ -692,10 +700,12 @@ def check_processes():
         for name, loss in gathered_losses().items():
             network = network_of()
             loss(network(embeddings), labels).backward()
-            expected, found = network.weight.grad, torch.load(f"{results}/{name}")
-            difference = float((found - expected).abs().max() / expected.abs().max())
-            assert difference < 1e-6, f"{name}: {difference:.1e}"
-            print(f"two processes: the gradient of {name} differs from that of one by {difference:.1e}")
+            expected = network.weight.grad
+            for wrapper in ("Gathered", "DistributedLossWrapper"):
+                found = torch.load(f"{results}/{wrapper}-{name}")
+                difference = float((found - expected).abs().max() / expected.abs().max())
+                assert difference < 1e-6, f"{name}: {difference:.1e}"
+                print(f"two processes, {wrapper}: the gradient of {name} is that of one but for {difference:.1e}")
 
 
 if __name__ == "__main__":

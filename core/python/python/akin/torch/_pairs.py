@@ -428,7 +428,7 @@ class CircleLoss(OfPairs):
 class LiftedStructureLoss(OfPairs):
     """Each positive pair against all negatives of its two items (Oh Song et al., CVPR 2016, eq. 4).
 
-    Against a reference set, or with a miner, only the negatives of the query are summed if the item is not a query.
+    An item of a reference set is no query and has no negatives of its own: there only those of the query are summed.
 
     Parameters
     ----------
