@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +66,7 @@ class Encoder:
         progress : bool, optional
             Show a bar. By default on terminals and in notebooks.
         """
-        several = (
-            list(pictures) if isinstance(pictures, Sequence | map) and not isinstance(pictures, str | bytes) else None
-        )
-        if several is None:
-            several = list(pictures) if isinstance(pictures, np.ndarray) and pictures.ndim == 4 else [pictures]
+        several = _several(pictures)
         if batch < 1:
             raise ConfigError(f"the batch is {batch}", "give at least 1")
         rows = np.empty((len(several), self.dimension), dtype=np.float32)
@@ -88,6 +83,17 @@ class Encoder:
             if shown is not None:
                 shown.close()
         return rows
+
+
+def _several(pictures: Any) -> list[Any]:
+    """A list of pictures, of one or several."""
+    is_file = isinstance(pictures, str | os.PathLike | bytes | bytearray | memoryview | io.IOBase)
+    if is_file or hasattr(pictures, "convert") or (isinstance(pictures, np.ndarray) and pictures.ndim == 3):
+        return [pictures]
+    try:
+        return list(pictures)
+    except TypeError:
+        return [pictures]
 
 
 def _picture(picture: Any, place: int) -> bytes | NDArray[np.uint8]:

@@ -98,9 +98,7 @@ class Report:
         queries = self._core.queries()
         frame = Frame(query=queries, closest=self._core.closest())
         for level, name in enumerate(self.levels, start=1):
-            names = np.array([*self._taxonomy.classes(level), ""], dtype=object)
-            ids = self._ids[queries, level - 1]
-            frame[name] = names[np.where(ids == _UNKNOWN, len(names) - 1, ids)]
+            frame[name] = self._names(level)[queries]
         for level in range(len(self.levels) + 1):
             for metric in self.metrics:
                 if metric in self._at(level):
@@ -231,6 +229,13 @@ class Report:
                 return entry
         raise ConfigError(f"{metric} was not measured", f"the metrics are {', '.join(self.metrics)}")
 
+    def _names(self, level: int) -> NDArray[np.object_]:
+        """The class of each query at a level, 1 … L; empty where it is unknown."""
+        names = np.array([*self._taxonomy.classes(level), ""], dtype=object)
+        ids = self._ids[:, level - 1]
+        found: NDArray[np.object_] = names[np.where(ids == _UNKNOWN, len(names) - 1, ids)]
+        return found
+
     def _at(self, level: int) -> dict[str, Any]:
         means: dict[str, Any] = self._means["overall"] if level == 0 else self._means["levels"][level - 1]
         return means
@@ -287,13 +292,8 @@ def merge(reports: Sequence[Report]) -> Report:
     reports = list(reports)
     core = _akin.Report.merge([report._core for report in reports])
     columns = {}
-    for level, name in enumerate(reports[0].levels):
-        parts = []
-        for report in reports:
-            names = np.array([*report._taxonomy.classes(level + 1), ""], dtype=object)
-            ids = report._ids[:, level]
-            parts.append(names[np.where(ids == _UNKNOWN, len(names) - 1, ids)])
-        columns[name] = np.concatenate(parts)
+    for level, name in enumerate(reports[0].levels, start=1):
+        columns[name] = np.concatenate([report._names(level) for report in reports])
     # Each part numbers its classes by itself.
     labelled = number([("labels", columns)], None, qualify=True)
     return Report(core, labelled.taxonomy, labelled.ids[0])

@@ -35,7 +35,7 @@ Each is called as the losses of pytorch-metric-learning are: `loss(embeddings, l
 Labels are [B, L], coarse to fine, or [B] for a single level. Embeddings are [B, d] and are scaled to unit length unless
 `normalise` is off. The losses that pytorch-metric-learning has, too, have its names, arguments and defaults; the others
 have the value of the loss of the same name in `akin train`. Where that library is installed, its
-`DistributedLossWrapper` and its miners take and serve all of them.
+`DistributedLossWrapper` takes all of them, and its miners choose for the losses of pairs and triplets.
 """
 
 from __future__ import annotations

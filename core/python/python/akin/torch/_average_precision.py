@@ -8,8 +8,8 @@ import torch
 
 from .._errors import ConfigError
 from ._loss import Loss, closed_form, scores
-from ._relevance import same_class
-from ._steps import check
+from ._relevance import all_pairs, mean_weights, same_class
+from ._steps import check, check_choice
 
 
 def _histograms(positions: Any, sets: tuple[Any, ...], bins: int) -> list[Any]:
@@ -23,12 +23,6 @@ def _histograms(positions: Any, sets: tuple[Any, ...], bins: int) -> list[Any]:
         for column, weights in zip(columns, sets, strict=True):
             column.append((share * weights).sum(1))
     return [torch.stack(column, 1) for column in columns]
-
-
-def _mean_weights(positives: Any) -> Any:
-    """The weights of a mean over the positives of each query, then over the queries that have one, [Q, N]."""
-    count = positives.sum(1, keepdim=True)
-    return positives / (count.clamp(min=1) * (count > 0).sum().clamp(min=1))
 
 
 def _check_bins(bins: int, least: int) -> None:
@@ -56,13 +50,9 @@ class FastAPLoss(Loss):
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         positions = (1 - scores(queries, items)) * self.num_bins / 2
-        positives = same_class(labels, item_labels).to(positions.dtype)
-        ranked = torch.ones_like(positives)
-        if itself:
-            ranked = ranked - torch.eye(len(ranked), dtype=ranked.dtype, device=ranked.device)
-        positives = positives * ranked
-        weights = _mean_weights(positives)
-        weight, positive, every = _histograms(positions, (weights, positives, ranked), self.num_bins + 1)
+        positives, negatives = all_pairs(queries, labels, item_labels, itself=itself)
+        weights = mean_weights(positives)
+        weight, positive, every = _histograms(positions, (weights, positives, positives + negatives), self.num_bins + 1)
         return weights.sum() - (weight * positive.cumsum(1) / every.cumsum(1).clamp(min=1e-12)).sum()
 
 
@@ -97,8 +87,7 @@ class SoftbinAP(Loss):
         _check_bins(bins, 2)
         if not -1 <= lowest < 1:
             raise ConfigError(f"the lowest centre of a bin is {lowest}", "give a number from -1 to below 1")
-        if ties not in ("end", "middle", "mean"):
-            raise ConfigError(f"the ties of SoftbinAP are {ties!r}", 'give "end", "middle" or "mean"')
+        check_choice("the treatment of ties in SoftbinAP", ties, "end", "middle", "mean")
         self.bins, self.lowest, self.ties = bins, lowest, ties
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
@@ -109,7 +98,7 @@ class SoftbinAP(Loss):
             own = torch.eye(len(positions), dtype=torch.bool, device=positions.device)
             positions = positions.masked_fill(own, 0.0)
         positives = same_class(labels, item_labels).to(positions.dtype)
-        weights = _mean_weights(positives)
+        weights = mean_weights(positives)
         sets = (weights, positives, torch.ones_like(positives))
         weight, positive, every = _histograms(positions, sets, self.bins)
         return weights.sum() - (weight * self._precision(positive, every)).sum()
@@ -163,8 +152,7 @@ class BlackboxAP(Loss):
         def compute(found: Any) -> tuple[Any, Any]:
             shift = torch.where(same, -0.5, 0.5).to(found.dtype)
             moved = found + self.margin * noise.abs() * shift
-            count = same.sum(1, keepdim=True)
-            weight = same / (count.clamp(min=1) * (count > 0).sum().clamp(min=1)).to(found.dtype)
+            weight = mean_weights(same.to(found.dtype))
             rank = _ranks(moved)
             # The rank of a positive among the positives.
             among = _ranks(torch.where(same, moved, -torch.inf))

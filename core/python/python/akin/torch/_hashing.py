@@ -12,10 +12,11 @@ from typing import Any, Literal
 import torch
 from torch.nn.functional import cross_entropy, softplus
 
-from .._errors import ConfigError, TaxonomyError
-from ._loss import Loss, closed_form, distances, scores
-from ._pairs import OfPairs, Pairs, sum_over_triplets
-from ._steps import check
+from .._errors import ConfigError
+from ._loss import Loss, closed_form, distances, group_sums, scores
+from ._pairs import MinedLoss, sum_over_triplets
+from ._relevance import Pairs, class_paths
+from ._steps import check, check_choice
 
 
 def _quantisation(outputs: Any) -> Any:
@@ -30,12 +31,11 @@ def _check_sizes(classes: int, bits: int) -> None:
 
 def _set_means(centres: Any, rows: Any, groups: Any) -> None:
     """Sets each centre to the mean of the rows of its group. One without rows is kept."""
-    counts = torch.zeros_like(centres[:, 0]).index_add_(0, groups, torch.ones_like(centres[:1, 0]).expand(len(groups)))
-    sums = torch.zeros_like(centres).index_add_(0, groups, rows.to(centres.dtype))
-    centres.copy_(torch.where(counts[:, None] > 0, sums / counts.clamp(min=1)[:, None], centres))
+    sums, counts = group_sums(rows.to(centres.dtype), groups, len(centres))
+    centres.copy_(torch.where(counts > 0, sums / counts.clamp(min=1), centres))
 
 
-class Dpsh(OfPairs):
+class Dpsh(MinedLoss):
     """The likelihood that each pair shares a class, or does not, by the dot product of its outputs (Li et al., IJCAI 2016).
 
     Parameters
@@ -49,7 +49,7 @@ class Dpsh(OfPairs):
         check("the quantisation weight of DPSH", quantisation_weight)
         self.quantisation_weight = quantisation_weight
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         theta = scores(queries, items) / 2
         unlikely = softplus(-theta) * pairs.positives + softplus(theta) * pairs.negatives
         count = (pairs.positives + pairs.negatives).sum()
@@ -57,7 +57,7 @@ class Dpsh(OfPairs):
         return total * (count > 0) / count.clamp(min=1)
 
 
-class Dtsh(OfPairs):
+class Dtsh(MinedLoss):
     """The likelihood that items of the same class are nearer than others, by a margin (Wang et al., ACCV 2016).
 
     Parameters
@@ -74,7 +74,7 @@ class Dtsh(OfPairs):
         check("the quantisation weight of DTSH", quantisation_weight)
         self.margin, self.quantisation_weight = margin, quantisation_weight
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         margin = queries.shape[1] / 2 if self.margin is None else self.margin
 
         def compute(gaps: Any) -> tuple[Any, Any]:
@@ -123,8 +123,7 @@ class Csq(Loss):
         super().__init__(normalise=False)
         check("the quantisation weight of CSQ", quantisation_weight)
         check("the pair weight of CSQ", pair_weight)
-        if quantisation not in ("log_cosh", "squared"):
-            raise ConfigError(f"the quantisation of CSQ is {quantisation!r}", 'give "log_cosh" or "squared"')
+        check_choice("the quantisation of CSQ", quantisation, "log_cosh", "squared")
         if num_classes < 1 or embedding_size < 2 or num_classes > 2**embedding_size:
             raise ConfigError(
                 f"there are {num_classes} classes for codes of {embedding_size} bits",
@@ -214,9 +213,8 @@ class Dcdh(Loss):
         exponents = (scores(queries, centres) - centres.square().sum(1) / 2) / self.deviation**2
         loss = cross_entropy(exponents, fine)
         with torch.no_grad():
-            counts = torch.zeros_like(centres[:, 0]).index_add_(0, fine, torch.ones_like(queries[:, 0]))
-            signs = torch.zeros_like(centres).index_add_(0, fine, queries.sign()) / counts.clamp(min=1)[:, None]
-            targets = (signs[fine] + self.quantisation_weight * queries).sign()
+            sums, counts = group_sums(queries.sign(), fine, len(centres))
+            targets = ((sums / counts.clamp(min=1))[fine] + self.quantisation_weight * queries).sign()
         loss = loss + self.quantisation_weight * (targets - queries).square().sum(1).mean()
         return loss + self.centre_weight * self._similarity(centres)
 
@@ -352,12 +350,7 @@ class Hpdh(_Centred):
         mean_over_bits: bool = True,
     ) -> None:
         super().__init__(cube, cube_weight, quantisation_weight, floor)
-        classes = torch.as_tensor(class_labels)
-        if classes.ndim != 2 or not torch.equal(classes[:, -1].long(), torch.arange(len(classes))):
-            raise TaxonomyError(
-                f"the class labels have the shape {list(classes.shape)} or another last column than 0, 1, …",
-                "give one row for each fine class, coarse to fine, in the order of the fine classes",
-            )
+        classes = class_paths(class_labels)
         levels = classes.shape[1]
         if deviations is None:
             deviations = [4.0, 2.0, 1.5, 1.0] if levels == 4 else [float(levels - level) for level in range(levels)]
@@ -368,7 +361,7 @@ class Hpdh(_Centred):
         for deviation in deviations:
             check("a deviation of Hpdh", deviation, above=True)
         _check_sizes(len(classes), embedding_size)
-        self.register_buffer("classes", classes.long())
+        self.register_buffer("classes", classes)
         self.deviations, self.squared, self.mean_over_bits = tuple(deviations), squared, mean_over_bits
         for level in range(levels):
             count = int(classes[:, level].max()) + 1

@@ -8,8 +8,8 @@ import torch
 
 from ._hier import Poincare
 from ._loss import Loss, scores
-from ._pairs import OfPairs, Pairs, multi_similarity
-from ._relevance import same_class
+from ._pairs import MinedLoss, multi_similarity
+from ._relevance import Pairs, same_class
 from ._steps import check
 
 
@@ -18,7 +18,7 @@ def _likeness(ball: Poincare | None, queries: Any, items: Any) -> Any:
     return -ball.distances(queries, items) if ball else scores(queries, items)
 
 
-class HyperbolicMultiSimilarity(OfPairs):
+class HyperbolicMultiSimilarity(MinedLoss):
     """Multi-Similarity on hyperbolic distances, measured from the mean of all pairs (the code of HIER, CVPR 2023).
 
     Parameters
@@ -35,7 +35,7 @@ class HyperbolicMultiSimilarity(OfPairs):
         check("the beta of the Multi-Similarity loss", beta, above=True)
         self.ball, self.alpha, self.beta = ball, alpha, beta
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         found = _likeness(self.ball, queries, items)
         every = pairs.positives + pairs.negatives
         base = (found * every).sum() / every.sum().clamp(min=1)

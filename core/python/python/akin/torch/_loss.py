@@ -111,6 +111,12 @@ def distances(queries: Any, items: Any) -> Any:
     return squared.masked_fill(zero, 1.0).sqrt().masked_fill(zero, 0.0)
 
 
+def group_sums(rows: Any, groups: Any, count: int) -> tuple[Any, Any]:
+    """The sum of the rows of each group, [K, d], and their number, [K, 1], from rows [N, d] and groups [N]."""
+    sums = rows.new_zeros(count, rows.shape[1]).index_add_(0, groups, rows)
+    return sums, torch.bincount(groups, minlength=count).to(rows.dtype)[:, None]
+
+
 @torch.compiler.disable
 def closed_form(inputs: Any, compute: Callable[[Any], tuple[Any, Any]]) -> Any:
     """The value that `compute` makes of the inputs, with the gradient that it makes beside it."""

@@ -7,36 +7,15 @@ same. Distances are Euclidean, between embeddings of unit length.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 
 from .._errors import ConfigError, EmbeddingsError
 from ._loss import Loss, closed_form, distances, scores
 from ._ranks import ELEMENTS
-from ._relevance import same_class
-from ._steps import check, check_share
-
-
-class Pairs(NamedTuple):
-    """How often each pair of a query and an item counts, [Q, N]: as a positive and as a negative one."""
-
-    positives: Any
-    negatives: Any
-
-    def of_triplets(self) -> Pairs:
-        """The same as triplets, each positive with each negative of its query: how often each pair is in one."""
-        positives, negatives = self.positives.sum(1, keepdim=True), self.negatives.sum(1, keepdim=True)
-        return Pairs(self.positives * negatives, self.negatives * positives)
-
-
-def all_pairs(queries: Any, labels: Any, item_labels: Any, *, itself: bool) -> Pairs:
-    """All pairs of the queries with items, but for each query with itself."""
-    same = same_class(labels, item_labels)
-    others = ~same
-    if itself:
-        same = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
-    return Pairs(same.to(queries.dtype), others.to(queries.dtype))
+from ._relevance import Pairs, all_pairs, mean_weights
+from ._steps import check, check_choice, check_share
 
 
 def _mined(indices: Any, pairs: Pairs) -> Any:
@@ -58,7 +37,7 @@ def _mined(indices: Any, pairs: Pairs) -> Any:
     return (a, p), (b, n)
 
 
-class OfPairs(Loss):
+class MinedLoss(Loss):
     """A loss of pairs or triplets, which a miner can choose."""
 
     takes_indices = True
@@ -75,15 +54,15 @@ class OfPairs(Loss):
                 count.index_put_(places, count.new_ones(()), accumulate=True)
             pairs = Pairs(*counts)
         if self.by_triplets and (indices_tuple is None or len(indices_tuple) == 4):
-            pairs = pairs.of_triplets()
-        return self.of_pairs(queries, items, labels, pairs)
+            pairs = pairs.in_triplets()
+        return self.pair_loss(queries, items, labels, pairs)
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         """The loss over these pairs."""
         raise NotImplementedError
 
 
-class ContrastiveLoss(OfPairs):
+class ContrastiveLoss(MinedLoss):
     """Positives closer than one margin, negatives farther than another (Hadsell et al., CVPR 2006).
 
     Each mean is over the pairs that have a loss.
@@ -110,14 +89,13 @@ class ContrastiveLoss(OfPairs):
         normalise: bool = True,
     ) -> None:
         super().__init__(normalise=normalise)
-        if measure not in ("euclidean", "cosine"):
-            raise ConfigError(f"the measure of the contrastive loss is {measure!r}", 'give "euclidean" or "cosine"')
+        check_choice("the measure of the contrastive loss", measure, "euclidean", "cosine")
         least = 0.0 if measure == "euclidean" else -1.0
         check("the pos_margin of the contrastive loss", pos_margin, least=least)
         check("the neg_margin of the contrastive loss", neg_margin, least=least)
         self.pos_margin, self.neg_margin, self.measure, self.squared = pos_margin, neg_margin, measure, squared
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         if self.measure == "cosine":
             found = scores(queries, items)
             far, near = self.pos_margin - found, found - self.neg_margin
@@ -133,7 +111,7 @@ class ContrastiveLoss(OfPairs):
         return (terms * counts).sum() / number
 
 
-class MultiSimilarityLoss(OfPairs):
+class MultiSimilarityLoss(MinedLoss):
     """Weighs each pair by its own score and by the other pairs of its query (Wang et al., CVPR 2019, eq. 15).
 
     Parameters
@@ -152,7 +130,7 @@ class MultiSimilarityLoss(OfPairs):
         check("the beta of the Multi-Similarity loss", beta, above=True)
         self.alpha, self.beta, self.base = alpha, beta, base
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         return multi_similarity(scores(queries, items) - self.base, pairs, self.alpha, self.beta)
 
 
@@ -169,7 +147,7 @@ def log_one_plus_sum_exp(exponents: Any, counted: Any) -> Any:
     return torch.cat([chosen, torch.zeros_like(chosen[:, :1])], 1).logsumexp(1)
 
 
-class PairLoss(OfPairs):
+class PairLoss(MinedLoss):
     """The sum over positive pairs of 1 − s, and over negative pairs that score above a margin of s, for each query.
 
     The loss that cross-batch memory was published with (Wang et al., CVPR 2020). It grows with the number of items.
@@ -187,13 +165,13 @@ class PairLoss(OfPairs):
         check("the margin of the pair loss", margin, least=-1.0)
         self.margin = margin
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         found = scores(queries, items)
         negatives = pairs.negatives * (found > self.margin)
         return ((1 - found) * pairs.positives + found * negatives).sum() / len(found)
 
 
-class MarginLoss(OfPairs):
+class MarginLoss(MinedLoss):
     """Positives inside a boundary and negatives outside it, both by a margin (Wu et al., ICCV 2017).
 
     The mean is over the pairs that have a loss. A pair counts once for each triplet that it is in. The paper draws triplets
@@ -239,7 +217,7 @@ class MarginLoss(OfPairs):
         else:
             self.register_buffer("beta", boundaries)
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         positives, negatives = pairs
         boundary = self.beta.to(queries.dtype)
         if len(boundary) > 1:
@@ -287,7 +265,7 @@ class TripletMarginLoss(Loss):
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
         found = distances(torch.cat([queries, items]) if self.swap else queries, items)
         if indices_tuple is None:
-            return closed_form(found, lambda found: self._of_all(found, pairs))
+            return closed_form(found, lambda found: self._all_triplets(found, pairs))
         (a, p), (b, n) = _mined(indices_tuple, pairs)
         if len(indices_tuple) == 4:
             # Each positive with each negative of the same query.
@@ -299,7 +277,7 @@ class TripletMarginLoss(Loss):
         terms, _ = _hinge(found[a, p] - far + self.margin, smooth=self.smooth_loss)
         return terms.sum() / (terms > 0).sum().clamp(min=1)
 
-    def _of_all(self, found: Any, pairs: Pairs) -> tuple[Any, Any]:
+    def _all_triplets(self, found: Any, pairs: Pairs) -> tuple[Any, Any]:
         total, count, gradient = sum_over_triplets(found, pairs, self.margin, smooth=self.smooth_loss, swap=self.swap)
         share = 1 / count.clamp(min=1)
         return total * share, gradient * share
@@ -345,7 +323,7 @@ def sum_over_triplets(
     return total, count, gradient
 
 
-class NTXentLoss(OfPairs):
+class NTXentLoss(MinedLoss):
     """Cross-entropy of each positive against the negatives of its query (Sohn, NeurIPS 2016; Chen et al., ICML 2020).
 
     Parameters
@@ -361,7 +339,7 @@ class NTXentLoss(OfPairs):
         check("the temperature of NT-Xent", temperature, above=True)
         self.temperature = temperature
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         exponents = scores(queries, items) / self.temperature
         repeated = exponents + pairs.negatives.clamp(min=1).log()
         competing = _log_sum_exp(repeated, pairs.negatives)
@@ -369,7 +347,7 @@ class NTXentLoss(OfPairs):
         return (terms * pairs.positives).sum() / pairs.positives.sum().clamp(min=1)
 
 
-class SupConLoss(OfPairs):
+class SupConLoss(MinedLoss):
     """Cross-entropy of each positive against all items, the mean over queries (Khosla et al., NeurIPS 2020, eq. 2).
 
     Parameters
@@ -385,16 +363,14 @@ class SupConLoss(OfPairs):
         check("the temperature of SupCon", temperature, above=True)
         self.temperature = temperature
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         exponents = scores(queries, items) / self.temperature
         positives = (pairs.positives > 0).to(exponents.dtype)
         every = _log_sum_exp(exponents, positives + pairs.negatives)
-        count = positives.sum(1, keepdim=True)
-        weights = positives / (count.clamp(min=1) * (count > 0).sum().clamp(min=1))
-        return ((every[:, None] - exponents) * weights).sum()
+        return ((every[:, None] - exponents) * mean_weights(positives)).sum()
 
 
-class CircleLoss(OfPairs):
+class CircleLoss(MinedLoss):
     """Pairs, each weighed by its distance from the score that it should have (Sun et al., CVPR 2020).
 
     The weights are constants for the gradient. The mean is over queries with a positive and a negative.
@@ -415,7 +391,7 @@ class CircleLoss(OfPairs):
         check("the gamma of the circle loss", gamma, above=True)
         self.m, self.gamma = m, gamma
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         found = scores(queries, items)
         fixed = found.detach()
         pull = -self.gamma * (1 + self.m - fixed).clamp(min=0) * (found - (1 - self.m))
@@ -425,7 +401,7 @@ class CircleLoss(OfPairs):
         return (torch.nn.functional.softplus(total) * both).sum() / both.sum().clamp(min=1)
 
 
-class LiftedStructureLoss(OfPairs):
+class LiftedStructureLoss(MinedLoss):
     """Each positive pair against all negatives of its two items (Oh Song et al., CVPR 2016, eq. 4).
 
     An item of a reference set is no query and has no negatives of its own: there only those of the query are summed.
@@ -444,7 +420,7 @@ class LiftedStructureLoss(OfPairs):
         check("the pos_margin of the lifted structure loss", pos_margin)
         self.neg_margin, self.pos_margin = neg_margin, pos_margin
 
-    def of_pairs(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
         found = distances(queries, items)
         repeated = self.neg_margin - found + pairs.negatives.clamp(min=1).log()
         both = _log_sum_exp(repeated, pairs.negatives)[:, None]
@@ -497,9 +473,9 @@ class RankedListLoss(Loss):
         found = distances(queries, items)
         far = (found - (self.alpha - self.margin)).clamp(min=0)
         near = (self.alpha - found).clamp(min=0)
-        of_positives = _weighted_mean(far, pairs.positives, self.Tp)
-        of_negatives = _weighted_mean(near, pairs.negatives, self.Tn)
-        return ((1 - self.imbalance) * of_positives + self.imbalance * of_negatives).mean()
+        positive_loss = _weighted_mean(far, pairs.positives, self.Tp)
+        negative_loss = _weighted_mean(near, pairs.negatives, self.Tn)
+        return ((1 - self.imbalance) * positive_loss + self.imbalance * negative_loss).mean()
 
 
 def _weighted_mean(excess: Any, counted: Any, temperature: float) -> Any:

@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 import torch
 
-from .._errors import ConfigError, TaxonomyError
-from ._loss import Loss, scores
+from .._errors import ConfigError
+from ._loss import Loss, group_sums, scores
 from ._pairs import log_one_plus_sum_exp
 from ._ranking import HapSurrogate
-from ._steps import check, check_share
+from ._relevance import class_paths
+from ._steps import check, check_choice, check_share
 
 
 def _uniform(classes: int, dimension: int) -> Any:
@@ -24,6 +25,23 @@ def _uniform(classes: int, dimension: int) -> Any:
     if classes < 1 or dimension < 1:
         raise ConfigError(f"there are {classes} classes and {dimension} dimensions", "give at least one of each")
     return torch.nn.Parameter(torch.empty(classes, dimension).uniform_(-(dimension**-0.5), dimension**-0.5))
+
+
+def _normal(classes: int, dimension: int) -> Any:
+    """Proxies [C, d] from N(0, 2/C)."""
+    proxies = _uniform(classes, dimension)
+    torch.nn.init.normal_(proxies, std=(2 / classes) ** 0.5)
+    return proxies
+
+
+def _cosines(rows: Any, proxies: Any) -> Any:
+    """The cosines of unit rows to proxies of any length, [B, C]."""
+    return scores(rows, torch.nn.functional.normalize(proxies, dim=1).to(rows.dtype))
+
+
+def _own(labels: Any, classes: int) -> Any:
+    """1 at the fine class of each item, [B, C]."""
+    return torch.nn.functional.one_hot(labels[:, -1].long(), classes)
 
 
 class NormalizedSoftmaxLoss(Loss):
@@ -55,8 +73,7 @@ class NormalizedSoftmaxLoss(Loss):
         self.temperature = temperature
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        proxies = torch.nn.functional.normalize(self.proxies, dim=1).to(queries.dtype)
-        logits = scores(queries, proxies) / self.temperature
+        logits = _cosines(queries, self.proxies) / self.temperature
         return torch.nn.functional.cross_entropy(logits, labels[:, -1].long())
 
 
@@ -136,12 +153,7 @@ class CSL(Loss):
     ) -> None:
         super().__init__(normalise=normalise)
         check("the scale of CSL", scale, above=True)
-        classes = torch.as_tensor(class_labels)
-        if classes.ndim != 2 or not torch.equal(classes[:, -1].long(), torch.arange(len(classes))):
-            raise TaxonomyError(
-                f"the class labels have the shape {list(classes.shape)} or another last column than 0, 1, …",
-                "give one row for each fine class, coarse to fine, in the order of the fine classes",
-            )
+        classes = class_paths(class_labels)
         levels = classes.shape[1]
         if margins is None:
             coarsest, finest = (0.75, 0.15) if levels > 3 else (0.45, 0.25)
@@ -153,31 +165,18 @@ class CSL(Loss):
         for margin in margins:
             check("a margin of CSL", margin)
         self.proxies = _uniform(len(classes), embedding_size)
-        self.register_buffer("classes", classes.long())
+        self.register_buffer("classes", classes)
         self.scale, self.margins, self.average_levels = scale, tuple(margins), average_levels
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        found = scores(queries, torch.nn.functional.normalize(self.proxies, dim=1).to(queries.dtype))
+        found = _cosines(queries, self.proxies)
         lead = found - found.gather(1, labels[:, -1:].long())
         losses = []
         for level, margin in enumerate(self.margins):
             outside = labels[:, level, None] != self.classes[None, :, level]
-            terms = torch.where(outside, self.scale * (lead + margin), -torch.inf)
-            # log(1 + Σ e^t), with the 1 as a term of its own.
-            losses.append(torch.cat([terms, torch.zeros_like(terms[:, :1])], 1).logsumexp(1).mean())
+            losses.append(log_one_plus_sum_exp(self.scale * (lead + margin), outside).mean())
         total = torch.stack(losses).sum()
         return total / len(losses) if self.average_levels else total
-
-
-def _normal(classes: int, dimension: int) -> Any:
-    """Proxies [C, d] from N(0, 2/C)."""
-    proxies = _uniform(classes, dimension)
-    torch.nn.init.normal_(proxies, std=(2 / classes) ** 0.5)
-    return proxies
-
-
-def _cosines(rows: Any, proxies: Any) -> Any:
-    return scores(rows, torch.nn.functional.normalize(proxies, dim=1).to(rows.dtype))
 
 
 class ArcFaceLoss(Loss):
@@ -221,8 +220,7 @@ class ArcFaceLoss(Loss):
             raise ConfigError(f"the margin of ArcFace is {margin}", "give an angle from 0 to 90 degrees")
         check("the scale of ArcFace", scale, above=True)
         check_share("the label smoothing of ArcFace", label_smoothing)
-        if smoothing not in ("targets", "logits"):
-            raise ConfigError(f"the smoothing of ArcFace is {smoothing!r}", 'give "targets" or "logits"')
+        check_choice("the smoothing of ArcFace", smoothing, "targets", "logits")
         check("the number of sub-centres", sub_centers, least=1)
         #: [C · K, d], class by class.
         self.proxies = _uniform(num_classes * sub_centers, embedding_size)
@@ -232,7 +230,7 @@ class ArcFaceLoss(Loss):
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         cosines = _cosines(queries, self.proxies).unflatten(1, (-1, self.sub_centers)).amax(2)
         classes = cosines.shape[1]
-        own = torch.nn.functional.one_hot(labels[:, -1].long(), classes).to(cosines.dtype)
+        own = _own(labels, classes).to(cosines.dtype)
         smooth = own * (1 - self.label_smoothing) + self.label_smoothing / classes
         margins, targets = (own, smooth) if self.smoothing == "targets" else (smooth, own)
         logits = self.scale * (cosines + margins * (self._with_margin(cosines) - cosines))
@@ -303,7 +301,7 @@ class CosFaceLoss(Loss):
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         cosines = _cosines(queries, self.proxies)
-        own = torch.nn.functional.one_hot(labels[:, -1].long(), len(self.proxies))
+        own = _own(labels, len(self.proxies))
         return torch.nn.functional.cross_entropy(self.scale * (cosines - self.margin * own), labels[:, -1].long())
 
 
@@ -337,13 +335,12 @@ class ProxyAnchorLoss(Loss):
         super().__init__(normalise=normalise)
         check("the margin of Proxy-Anchor", margin)
         check("the alpha of Proxy-Anchor", alpha, above=True)
-        if anchors not in ("proxies", "items"):
-            raise ConfigError(f"the anchors of Proxy-Anchor are {anchors!r}", 'give "proxies" or "items"')
+        check_choice("the side of the anchors of Proxy-Anchor", anchors, "proxies", "items")
         self.proxies = _normal(num_classes, embedding_size)
         self.margin, self.alpha, self.anchors = margin, alpha, anchors
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        own = torch.nn.functional.one_hot(labels[:, -1].long(), len(self.proxies))
+        own = _own(labels, len(self.proxies))
         return self.against(queries, self.proxies, own)
 
     def against(self, queries: Any, proxies: Any, own: Any) -> Any:
@@ -382,13 +379,12 @@ class ProxyNCALoss(Loss):
     ) -> None:
         super().__init__(normalise=normalise)
         check("the scale of Proxy-NCA", softmax_scale, above=True)
-        if denominator not in ("all", "others"):
-            raise ConfigError(f"the denominator of Proxy-NCA is {denominator!r}", 'give "all" or "others"')
+        check_choice("the denominator of Proxy-NCA", denominator, "all", "others")
         self.proxies = _normal(num_classes, embedding_size)
         self.softmax_scale, self.denominator = softmax_scale, denominator
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
-        own = torch.nn.functional.one_hot(labels[:, -1].long(), len(self.proxies))
+        own = _own(labels, len(self.proxies))
         return self.against(queries, self.proxies, own)
 
     def against(self, queries: Any, proxies: Any, own: Any) -> Any:
@@ -448,7 +444,7 @@ class SoftTripleLoss(Loss):
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         found = _cosines(queries, self.proxies).unflatten(1, (-1, self.centers_per_class))
         likeness = ((found / self.gamma).softmax(2) * found).sum(2)
-        own = torch.nn.functional.one_hot(labels[:, -1].long(), likeness.shape[1])
+        own = _own(labels, likeness.shape[1])
         loss = torch.nn.functional.cross_entropy(self.la * (likeness - self.margin * own), labels[:, -1].long())
         return loss + self.tau * self._spread() if self.tau > 0 and self.centers_per_class > 1 else loss
 
@@ -505,26 +501,20 @@ class HierarchicalProxy(Loss):
             groups = torch.full((1, classes), -1)
             groups[0, torch.randperm(classes)[:count]] = torch.arange(count)
         else:
-            paths = torch.as_tensor(class_labels)
-            if paths.ndim != 2 or not torch.equal(paths[:, -1].long(), torch.arange(classes)):
-                raise TaxonomyError(
-                    f"the class labels have the shape {list(paths.shape)} or another last column than 0 … {classes - 1}",
-                    "give one row for each fine class, coarse to fine, in the order of the fine classes",
-                )
+            paths = class_paths(class_labels, classes)
             levels = [
                 torch.unique(paths[:, : level + 1], dim=0, return_inverse=True)[1]
                 for level in range(paths.shape[1] - 1)
             ]
             groups = torch.stack(levels) if levels else torch.empty(0, classes, dtype=torch.long)
-        levels_weights = [0.1] * len(groups) + [1.0] if weights is None else list(weights)
-        if len(levels_weights) != len(groups) + 1:
+        self.weights = [0.1] * len(groups) + [1.0] if weights is None else list(weights)
+        if len(self.weights) != len(groups) + 1:
             raise ConfigError(
-                f"there are {len(levels_weights)} weights for {len(groups) + 1} levels",
+                f"there are {len(self.weights)} weights for {len(groups) + 1} levels",
                 "give one for each level, coarse to fine; clusters make one coarse level",
             )
-        for weight in levels_weights:
+        for weight in self.weights:
             check("a weight of HPL", weight)
-        self.weights = levels_weights
         self.register_buffer("groups", groups)
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         for level, group in enumerate(groups):
@@ -561,8 +551,8 @@ class HierarchicalProxy(Loss):
 def _means(directions: Any, groups: Any) -> Any:
     """The mean direction of each group of rows, [K, d]. Rows of the group −1 are in none."""
     known = groups >= 0
-    sums = directions.new_zeros(int(groups.max()) + 1, directions.shape[1])
-    return torch.nn.functional.normalize(sums.index_add_(0, groups[known], directions[known]), dim=1)
+    sums, _ = group_sums(directions[known], groups[known], int(groups.max()) + 1)
+    return torch.nn.functional.normalize(sums, dim=1)
 
 
 def _clusters(directions: Any, groups: Any, rounds: int = 10) -> Any:

@@ -18,8 +18,8 @@ from .._errors import ConfigError
 from ._loss import Loss, scores
 from . import _ranks
 from ._ranks import Block, Counts, Values, quotient, rank_loss, weighted_values
-from ._relevance import HierarchicalRelevance, Relevance, by_level, same_class, shared_levels
-from ._steps import LowerStep, UpperStep, check, check_share
+from ._relevance import HierarchicalRelevance, Relevance, all_pairs, by_level, mean_weights, same_class, shared_levels
+from ._steps import LowerStep, UpperStep, check, check_choice, check_share
 
 
 def _hard(t: Any) -> Any:
@@ -427,24 +427,19 @@ class Calibration(Loss):
                 f"calibration has positive = {positive} and negative = {negative}",
                 "set `negative` at most `positive`; the paper has 0.9 and 0.6",
             )
-        if mean not in ("queries", "active"):
-            raise ConfigError(f"the mean of the calibration is {mean!r}", 'give "queries" or "active"')
+        check_choice("the mean of the calibration", mean, "queries", "active")
         self.positive, self.negative, self.mean = positive, negative, mean
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
         found = scores(queries, items)
-        same = same_class(labels, item_labels)
-        others = ~same
-        if itself:
-            same = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
-        return self._mean(self.positive - found, same) + self._mean(found - self.negative, others)
+        positives, negatives = all_pairs(queries, labels, item_labels, itself=itself)
+        return self._mean(self.positive - found, positives) + self._mean(found - self.negative, negatives)
 
     def _mean(self, excess: Any, pairs: Any) -> Any:
         loss = excess.clamp(min=0) * pairs
         if self.mean == "active":
             return loss.sum() / (loss > 0).sum().clamp(min=1)
-        count = pairs.sum(1)
-        return (loss.sum(1) / count.clamp(min=1)).sum() / (count > 0).sum().clamp(min=1)
+        return (loss * mean_weights(pairs)).sum()
 
 
 class Roadmap(Loss):

@@ -1,14 +1,14 @@
-"""Relevance: how much an item matters to a query, by the level that the two share."""
+"""What labels say of a query and an item: the level that they share, whether they are a pair, and the item's relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from .._errors import ConfigError
+from .._errors import ConfigError, TaxonomyError
 from ._steps import check
 
 
@@ -20,6 +20,45 @@ def shared_levels(queries: Any, items: Any) -> Any:
 def same_class(queries: Any, items: Any) -> Any:
     """Whether each query shares the finest level with each item, [Q, N]."""
     return shared_levels(queries, items) == queries.shape[1]
+
+
+class Pairs(NamedTuple):
+    """How often each pair of a query and an item counts, [Q, N]: as a positive and as a negative one."""
+
+    positives: Any
+    negatives: Any
+
+    def in_triplets(self) -> Pairs:
+        """The same as triplets, each positive with each negative of its query: how often each pair is in one."""
+        positives, negatives = self.positives.sum(1, keepdim=True), self.negatives.sum(1, keepdim=True)
+        return Pairs(self.positives * negatives, self.negatives * positives)
+
+
+def all_pairs(queries: Any, labels: Any, item_labels: Any, *, itself: bool) -> Pairs:
+    """All pairs of the queries with items, but for each query with itself."""
+    same = same_class(labels, item_labels)
+    others = ~same
+    if itself:
+        same = same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
+    return Pairs(same.to(queries.dtype), others.to(queries.dtype))
+
+
+def mean_weights(pairs: Any) -> Any:
+    """The weights of a mean over the pairs of each query, then over the queries that have one, [Q, N]."""
+    count = pairs.sum(1, keepdim=True)
+    return pairs / (count.clamp(min=1) * (count > 0).sum().clamp(min=1))
+
+
+def class_paths(class_labels: Any, classes: int | None = None) -> Any:
+    """The label path of each fine class, [C, L], coarse to fine. The last column must be 0 … C − 1, for this C if given."""
+    paths = torch.as_tensor(class_labels)
+    count = len(paths) if classes is None else classes
+    if paths.ndim != 2 or not torch.equal(paths[:, -1].long(), torch.arange(count)):
+        raise TaxonomyError(
+            f"the class labels have the shape {list(paths.shape)} or another last column than 0 … {count - 1}",
+            "give one row for each fine class, coarse to fine, in the order of the fine classes",
+        )
+    return paths.long()
 
 
 @dataclass(frozen=True)

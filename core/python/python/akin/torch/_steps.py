@@ -23,6 +23,13 @@ def check_share(name: str, value: float) -> None:
         raise ConfigError(f"{name} is {value}", "give a number from 0 to 1")
 
 
+def check_choice(name: str, value: str, *choices: str) -> None:
+    """Refuses a word that is none of the choices."""
+    if value not in choices:
+        *most, last = (f'"{choice}"' for choice in choices)
+        raise ConfigError(f"{name} is {value!r}", f"give {', '.join(most)} or {last}")
+
+
 @dataclass(frozen=True)
 class UpperStep:
     """H⁻, an upper bound of the step (ROADMAP, eq. 4; HAPPIER, eq. 44), for items that must not be above.
