@@ -134,8 +134,8 @@ impl Encoder {
 
 fn load(folder: &Path, name: Option<&str>) -> Result<Encoder> {
     let (name, config, weights) = match fs::read(folder.join(MANIFEST)) {
-        Ok(bytes) => of_bundle(folder, &bytes, name)?,
-        Err(_) => of_gallery(folder)?,
+        Ok(bytes) => bundle_parts(folder, &bytes, name)?,
+        Err(_) => gallery_parts(folder)?,
     };
     if matches!(config.backbone, BackboneConfig::Onnx(_)) {
         return Err(Error::new(
@@ -149,7 +149,11 @@ fn load(folder: &Path, name: Option<&str>) -> Result<Encoder> {
     Ok(Encoder { name, dimension: encoder.dimension(), side, encoder: Mutex::new(encoder) })
 }
 
-fn of_bundle(folder: &Path, manifest: &[u8], name: Option<&str>) -> Result<(String, EncoderConfig, Vec<u8>)> {
+fn bundle_parts(
+    folder: &Path,
+    manifest: &[u8],
+    name: Option<&str>,
+) -> Result<(String, EncoderConfig, Vec<u8>)> {
     let manifest = Manifest::parse(manifest)?;
     let names: Vec<&str> = manifest.encoders.iter().map(|entry| entry.name.as_str()).collect();
     let number = match name {
@@ -167,7 +171,7 @@ fn of_bundle(folder: &Path, manifest: &[u8], name: Option<&str>) -> Result<(Stri
     Ok((entry.name.clone(), config, weights))
 }
 
-fn of_gallery(folder: &Path) -> Result<(String, EncoderConfig, Vec<u8>)> {
+fn gallery_parts(folder: &Path) -> Result<(String, EncoderConfig, Vec<u8>)> {
     let unknown = |error: serde_json::Error| {
         Error::new(
             Kind::Bundle,

@@ -24,7 +24,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, finite, log_sum_exp,
     mask_above_zero, mask_exponents,
 };
-use crate::geometry::{Space, normalise};
+use crate::geometry::Space;
 use crate::miners::Miner;
 use crate::{Checked, Result};
 
@@ -81,8 +81,7 @@ pub struct Circle {
 
 impl Objective for Circle {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let items = normalise(batch.items().embeddings);
-        let scores = normalise(batch.embeddings.clone()).matmul(items.transpose());
+        let scores = batch.cosines();
         let [positives, negatives] = batch.mined_pairs(&self.miner).map(|counts| mask_above_zero(&counts));
         let both = positives.clone().max_dim(1) * negatives.clone().max_dim(1);
         let fixed = scores.clone().detach();

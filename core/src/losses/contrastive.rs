@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, finite, mask_above_zero, not_negative,
 };
-use crate::geometry::{Space, distances, normalise};
+use crate::geometry::Space;
 use crate::miners::Miner;
 use crate::{Checked, Error, Kind, Result};
 
@@ -121,15 +121,13 @@ pub struct Contrastive {
 impl Objective for Contrastive {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let ContrastiveConfig { positive_margin, negative_margin, .. } = self.config;
-        let queries = normalise(batch.embeddings.clone());
-        let items = normalise(batch.items().embeddings);
         let [too_far, too_near] = match self.config.measure {
             Measure::Euclidean => {
-                let distances = distances(queries, items);
+                let distances = batch.distances();
                 [distances.clone() - positive_margin, -distances + negative_margin]
             }
             Measure::Cosine => {
-                let cosines = queries.matmul(items.transpose());
+                let cosines = batch.cosines();
                 [-cosines.clone() + positive_margin, cosines - negative_margin]
             }
         };

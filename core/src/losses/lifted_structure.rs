@@ -6,8 +6,7 @@
 //! ```
 //!
 //! d is the Euclidean distance of embeddings scaled to unit length; m⁺ and m⁻ are the margins. In the paper m⁺ is 0. Every pair
-//! is in the mean, in both orders. An item of a reference set is no query and has no negatives of its own: there only those of
-//! i are summed.
+//! is in the mean, in both orders. An item of a reference set has no negatives of its own, so only those of i are summed there.
 //!
 //! The gradient is 0 where a term is 0 and between items that coincide. A pair without negatives adds 0. Without pairs the
 //! loss is 0.
@@ -20,7 +19,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, finite, log_sum_exp, mask_exponents,
 };
 use crate::Result;
-use crate::geometry::{Space, distances, normalise};
+use crate::geometry::Space;
 
 /// Settings of [`LiftedStructure`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,19 +69,19 @@ pub struct LiftedStructure {
 impl Objective for LiftedStructure {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let LiftedStructureConfig { positive_margin, negative_margin } = self.config;
-        let distances = distances(normalise(batch.embeddings.clone()), normalise(batch.items().embeddings));
+        let distances = batch.distances();
         let [positives, negatives] = batch.pairs();
-        let of_query = log_sum_exp(mask_exponents(-distances.clone() + negative_margin, negatives));
-        let of_both = match batch.reference {
-            Some(_) => of_query.expand(distances.dims()),
+        let query_sums = log_sum_exp(mask_exponents(-distances.clone() + negative_margin, negatives));
+        let pair_sums = match batch.reference {
+            Some(_) => query_sums.expand(distances.dims()),
             None => {
-                let own = of_query.clone().expand(distances.dims());
-                let others = of_query.transpose().expand(distances.dims());
+                let own = query_sums.clone().expand(distances.dims());
+                let others = query_sums.transpose().expand(distances.dims());
                 let larger = own.clone().max_pair(others.clone()).detach();
                 ((own - larger.clone()).exp() + (others - larger.clone()).exp()).log() + larger
             }
         };
         let count = positives.clone().sum().clamp_min(1.0);
-        (relu(distances - positive_margin + of_both).square() * positives).sum() * 0.5 / count
+        (relu(distances - positive_margin + pair_sums).square() * positives).sum() * 0.5 / count
     }
 }

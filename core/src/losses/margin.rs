@@ -26,7 +26,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, matrix,
     not_negative, one_hot,
 };
-use crate::geometry::{Space, distances, normalise};
+use crate::geometry::Space;
 use crate::miners::{DistanceWeightedMiner, Mined, Miner};
 use crate::{Checked, Result};
 
@@ -105,7 +105,7 @@ impl Margin {
     }
 
     fn forward_counts(&self, batch: &Batch, [positives, negatives]: [Tensor<2>; 2]) -> Tensor<1> {
-        let distances = distances(normalise(batch.embeddings.clone()), normalise(batch.items().embeddings));
+        let distances = batch.distances();
         let (mut positives, mut negatives) = (positives, negatives);
         let boundary = match &self.boundaries {
             None => matrix(vec![self.config.beta], [1, 1], &distances),

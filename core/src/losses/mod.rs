@@ -16,7 +16,7 @@
 //!
 //! | to get | use |
 //! |---|---|
-//! | scores, and the pairs of one class | [`Batch::scores`], [`Batch::pairs`] |
+//! | scores, cosines, distances, and the pairs of one class | [`Batch::scores`], `Batch::cosines`, `Batch::distances`, [`Batch::pairs`] |
 //! | the pairs or triplets that a [miner](crate::miners) chooses | [`Batch::mined_pairs`], [`Batch::mine`] |
 //! | the items that queries are compared with | [`Batch::items`]: the batch, or a reference set |
 //! | proxies | [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`] |
@@ -122,7 +122,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use crate::geometry::{Geometry, Space};
+use crate::geometry::{Geometry, Space, distances, normalise};
 use crate::random::{normal, stream, uniform};
 use crate::range::{above_zero, finite, not_negative, within};
 use crate::taxonomy::{Labels, UNKNOWN};
@@ -251,6 +251,16 @@ impl<'a> Batch<'a> {
     /// s_ij = x_i·x_j of each row with each item, [B, M].
     pub fn scores(&self) -> Tensor<2> {
         self.embeddings.clone().matmul(self.items().embeddings.transpose())
+    }
+
+    /// The cosine of each row with each item, [B, M].
+    pub(crate) fn cosines(&self) -> Tensor<2> {
+        normalise(self.embeddings.clone()).matmul(normalise(self.items().embeddings).transpose())
+    }
+
+    /// The Euclidean distance of each row to each item, both scaled to unit length, [B, M].
+    pub(crate) fn distances(&self) -> Tensor<2> {
+        distances(normalise(self.embeddings.clone()), normalise(self.items().embeddings))
     }
 
     /// The items of each row's fine class, without the row itself, and those of the other classes: two 0/1 matrices

@@ -29,7 +29,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, finite, log_one_plus_sum_exp,
     mask_above_zero,
 };
-use crate::geometry::{Space, normalise};
+use crate::geometry::Space;
 use crate::miners::{Miner, MultiSimilarityMiner};
 use crate::{Checked, Result};
 
@@ -100,8 +100,7 @@ pub struct MultiSimilarity {
 impl Objective for MultiSimilarity {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let MultiSimilarityConfig { alpha, beta, base, .. } = self.config;
-        let items = normalise(batch.items().embeddings);
-        let beyond = normalise(batch.embeddings.clone()).matmul(items.transpose()) - base;
+        let beyond = batch.cosines() - base;
         let [positives, negatives] = batch.mined_pairs(&self.miner).map(|counts| mask_above_zero(&counts));
         let positive_terms = log_one_plus_sum_exp(beyond.clone() * -alpha, positives) * (1.0 / alpha);
         let negative_terms = log_one_plus_sum_exp(beyond * beta, negatives) * (1.0 / beta);

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, mask_exponents,
 };
-use crate::geometry::{Space, normalise};
+use crate::geometry::Space;
 use crate::miners::Miner;
 use crate::{Checked, Result};
 
@@ -70,9 +70,7 @@ pub struct NtXent {
 
 impl Objective for NtXent {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let items = normalise(batch.items().embeddings);
-        let exponents =
-            normalise(batch.embeddings.clone()).matmul(items.transpose()) * (1.0 / self.temperature);
+        let exponents = batch.cosines() * (1.0 / self.temperature);
         let [positives, negatives] = batch.mined_pairs(&self.miner);
         let repeated = exponents.clone() + negatives.clone().clamp_min(1.0).log();
         let competing = log_sum_exp(mask_exponents(repeated, negatives));

@@ -20,11 +20,11 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, finite, mask_above_zero,
-    not_negative, within,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, not_negative,
+    within,
 };
 use crate::Result;
-use crate::geometry::{Space, distances, normalise};
+use crate::geometry::Space;
 
 /// Settings of [`RankedList`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,7 +74,6 @@ impl BuildLoss for RankedListConfig {
         not_negative("ranked_list", "margin", self.margin, 0.4)?;
         let boundary = self.boundary.unwrap_or(1.0 + self.margin / 2.0);
         above_zero("ranked_list", "boundary", boundary, 1.2)?;
-        finite("ranked_list", "boundary", boundary, 1.2)?;
         within("ranked_list", "positive_temperature", self.positive_temperature, 0.0..=50.0, 0.0)?;
         within("ranked_list", "negative_temperature", self.negative_temperature, 0.0..=50.0, 10.0)?;
         within("ranked_list", "balance", self.balance, 0.0..=1.0, 0.5)?;
@@ -95,16 +94,16 @@ impl Objective for RankedList {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let RankedListConfig { margin, positive_temperature, negative_temperature, balance, .. } =
             self.config;
-        let distances = distances(normalise(batch.embeddings.clone()), normalise(batch.items().embeddings));
+        let distances = batch.distances();
         let [positives, negatives] = batch.pairs();
         let own = if batch.items().own.is_some() { 1.0 } else { 0.0 };
         let items = (positives.clone() + negatives.clone()).sum_dim(1) + own;
         let far = relu(distances.clone() - (self.boundary - margin));
         let near = relu(-distances + self.boundary);
-        let of_positives =
+        let positive_terms =
             weighted_mean(far, positives, positive_temperature, items.clone()) * (1.0 - balance);
-        let of_negatives = weighted_mean(near, negatives, negative_temperature, items) * balance;
-        (of_positives + of_negatives).sum() * (1.0 / batch.labels.len() as f64)
+        let negative_terms = weighted_mean(near, negatives, negative_temperature, items) * balance;
+        (positive_terms + negative_terms).sum() * (1.0 / batch.labels.len() as f64)
     }
 }
 

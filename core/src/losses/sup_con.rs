@@ -15,7 +15,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, mask_above_zero,
     mask_exponents, query_mean_weights,
 };
-use crate::geometry::{Space, normalise};
+use crate::geometry::Space;
 use crate::miners::Miner;
 use crate::{Checked, Result};
 
@@ -67,9 +67,7 @@ pub struct SupCon {
 
 impl Objective for SupCon {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let items = normalise(batch.items().embeddings);
-        let exponents =
-            normalise(batch.embeddings.clone()).matmul(items.transpose()) * (1.0 / self.temperature);
+        let exponents = batch.cosines() * (1.0 / self.temperature);
         let [positives, negatives] = batch.mined_pairs(&self.miner).map(|counts| mask_above_zero(&counts));
         let all = log_sum_exp(mask_exponents(exponents.clone(), positives.clone() + negatives));
         ((all - exponents) * query_mean_weights(positives)).sum()
