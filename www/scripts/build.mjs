@@ -59,6 +59,11 @@ export function copyAssets(outdir) {
   for (const name of ["creatures.json", "creatures.jpg"]) {
     copyFileSync(join(root, "src/training", name), join(outdir, name));
   }
+  copyLicences(outdir);
+}
+
+/** Copies the licences of the packages in the scripts. */
+export function copyLicences(outdir) {
   for (const [name, from] of [
     ["LICENCE-lit.txt", "lit/LICENSE"],
     ["LICENCE-fflate.txt", "fflate/LICENSE"],

@@ -1,12 +1,8 @@
 // Saves a chart of the page as a file of its own, with everything that the page's stylesheets and fonts
 // give it.
 
-import sansFile from "@fontsource-variable/source-sans-3/files/source-sans-3-latin-wght-normal.woff2";
-import serifFile from "@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-normal.woff2";
 import { failure } from "./failure.js";
-
-/** The page's own fonts, by the names that page.css gives them. */
-const FONTS = { "Source Sans 3 Variable": sansFile, "Source Serif 4 Variable": serifFile };
+import { FONTS } from "./fonts.js";
 
 /** The properties that a stylesheet can give a shape, with their defaults. All of them are also attributes. */
 const OF_ALL = { opacity: "1", "mix-blend-mode": "normal" };
@@ -156,9 +152,9 @@ function backgroundOf(chart: SVGSVGElement, { x, y, width, height }: DOMRect): S
 /** The page's own fonts among those that the texts use, inside a `style`. */
 async function fontsOf(families: ReadonlySet<string>): Promise<Element[]> {
   const rules: string[] = [];
-  for (const [family, file] of Object.entries(FONTS)) {
+  for (const [family, address] of Object.entries(FONTS)) {
     if (![...families].some((list) => list.includes(family))) continue;
-    const response = await fetch(new URL(file, import.meta.url));
+    const response = await fetch(address);
     if (!response.ok) continue;
     const data = await dataAddress(await response.blob());
     rules.push(`@font-face{font-family:"${family}";font-weight:200 900;src:url(${data}) format("woff2")}`);

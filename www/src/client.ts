@@ -1,4 +1,5 @@
 import { failure, type Failure } from "./failure.js";
+import { pageFile } from "./page-file.js";
 import type { Calls, Parity, Phase, Reply, Running } from "./protocol.js";
 
 /** The bytes of one phase of loading, summed over its files. */
@@ -58,7 +59,7 @@ export class Client {
 
   private spawn(): Worker {
     const name = `akin-${Date.now()}-${Math.random()}`;
-    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name });
+    const worker = new Worker(pageFile("build/worker.js"), { type: "module", name });
     const died = (reason: string) => {
       if (worker !== this.worker) return;
       const stopped = failure(

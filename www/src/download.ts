@@ -1,5 +1,5 @@
 import { failure, type Failure } from "./failure.js";
-import type { ProgressState } from "./protocol.js";
+import type { FileAnswer, FileRequest, Files, ProgressState } from "./protocol.js";
 
 /** Called as bytes arrive. `total` is null where the server does not state it. */
 export type Progress = (loaded: number, total: number | null, state?: ProgressState) => void;
@@ -97,8 +97,36 @@ function joined({ pieces, loaded }: Part, name: string): Uint8Array {
   return bytes;
 }
 
-/** Reads a file on the reader's device. */
-export async function readFile(file: File | undefined, path: string, progress: Progress): Promise<Uint8Array> {
+/** Reads a file of a bundle that is on no server, by its path. */
+export type ReadFile = (path: string, progress: Progress) => Promise<Uint8Array>;
+
+export function readFrom(files: Files): ReadFile {
+  return files instanceof MessagePort
+    ? askThrough(files)
+    : (path, progress) => readFile(files.get(path), path, progress);
+}
+
+/** Reads files by asking for them through a port (notebook/kernel.ts). */
+function askThrough(port: MessagePort): ReadFile {
+  let next = 1;
+  const waiting = new Map<number, (answer: FileAnswer) => void>();
+  port.addEventListener("message", ({ data }: MessageEvent<FileAnswer>) => {
+    waiting.get(data.id)?.(data);
+    waiting.delete(data.id);
+  });
+  port.start();
+  return async (path) => {
+    const { bytes, reason } = await new Promise<FileAnswer>((resolve) => {
+      const request: FileRequest = { id: next++, path };
+      waiting.set(request.id, resolve);
+      port.postMessage(request);
+    });
+    if (bytes) return bytes;
+    throw failure("bundle", reason, "run the cell again");
+  };
+}
+
+async function readFile(file: File | undefined, path: string, progress: Progress): Promise<Uint8Array> {
   if (!file) {
     throw failure("bundle", `the folder has no file ${path}`, "choose the whole folder that `akin export` wrote");
   }

@@ -1,8 +1,7 @@
 // One script for a page of somebody else: it defines the elements that stand in that page, and gives it
 // their fonts. Each element is loaded when the page first has it. `embed.html` shows how.
 
-import sansFile from "@fontsource-variable/source-sans-3/files/source-sans-3-latin-wght-normal.woff2";
-import serifFile from "@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-normal.woff2";
+import { addFonts } from "./fonts.js";
 
 const ELEMENTS: Readonly<Record<string, () => Promise<unknown>>> = {
   "akin-map": () => import("./map/akin-map.js"),
@@ -26,12 +25,4 @@ function defineElements(): void {
 const observer = new MutationObserver(defineElements);
 observer.observe(document.documentElement, { childList: true, subtree: true });
 defineElements();
-
-// A shadow root cannot bring fonts along; they belong to the document.
-for (const [family, file] of [
-  ["Source Sans 3 Variable", sansFile],
-  ["Source Serif 4 Variable", serifFile],
-] as const) {
-  const source = `url("${new URL(file, import.meta.url).href}") format("woff2")`;
-  document.fonts.add(new FontFace(family, source, { weight: "200 900", display: "swap" }));
-}
+addFonts();

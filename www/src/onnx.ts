@@ -7,6 +7,7 @@ import { failure, toFailure } from "./failure.js";
 import type { Backend } from "./protocol.js";
 import type { OnnxEntry } from "./messages/engine.js";
 import { RUNTIME } from "./onnx-runtime.js";
+import { pageFile } from "./page-file.js";
 
 /** One output of a network, as the engine takes it: numbers in half precision as their bits. */
 export interface Output {
@@ -32,7 +33,6 @@ interface Runtime {
   Tensor: new (type: string, data: Image, shape: readonly number[]) => Tensor;
 }
 
-const FOLDER = new URL("../onnxruntime/", import.meta.url);
 const started = new Map<Backend, Promise<Runtime>>();
 
 /** Opens a file on a back end. `progress` is told of the download of ONNX Runtime. */
@@ -89,7 +89,7 @@ function numbers(data: Tensor.DataType): Output["values"] {
 
 async function start(encoder: string, backend: Backend, progress: Progress): Promise<Runtime> {
   const { module, starter, code, bytes } = RUNTIME[backend];
-  const address = (name: string) => new URL(name, FOLDER).href;
+  const address = (name: string) => pageFile(`onnxruntime/${name}`);
   // The service worker keeps the files that this list names. Without it the folder is not there.
   await download(address("akin-files.json"), null, () => {}).catch(() => {
     throw failure(

@@ -16,6 +16,22 @@ import type {
 
 export type Backend = "webgpu" | "cpu";
 
+/** Files by their paths: those of a folder on the reader's device, or a port to a notebook, which is asked for each. */
+export type Files = ReadonlyMap<string, File> | MessagePort;
+
+/** What is asked for through such a port. */
+export interface FileRequest {
+  id: number;
+  path: string;
+}
+
+export interface FileAnswer {
+  id: number;
+  bytes: Uint8Array | null;
+  /** Why there are none. */
+  reason: string;
+}
+
 /** The fields of `bundle.json` that the page reads. Levels run coarse to fine. */
 export type Manifest = Omit<Contents, "encoders"> & {
   encoders: EncoderEntry[];
@@ -64,8 +80,8 @@ export interface Calls {
   open: {
     params: {
       bundle: string;
-      /** The files of a bundle on the reader's device, by their paths. Null for a bundle on a server. */
-      files: ReadonlyMap<string, File> | null;
+      /** The files of a bundle that is on no server. Null for one that is. */
+      files: Files | null;
       backend: Backend | null;
       cpuReason: string | null;
     };

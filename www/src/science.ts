@@ -18,6 +18,7 @@ import type {
   StepDefaults,
   StepSetting,
 } from "./messages/science.js";
+import { pageFile } from "./page-file.js";
 
 /** Settings of which any may be left out; core has a default for each. The kind is always given. */
 export type Given<Settings> = Settings extends readonly unknown[]
@@ -45,11 +46,8 @@ export interface Science {
 }
 
 interface ScienceModule extends Science {
-  default(): Promise<unknown>;
+  default(options: { module_or_path: string }): Promise<unknown>;
 }
-
-/** The module lies beside the page, one folder above its scripts. */
-const MODULE = new URL("../akin-science.js", import.meta.url).href;
 
 let loading: Promise<Science> | null = null;
 
@@ -63,7 +61,7 @@ export function loadScience(): Promise<Science> {
 }
 
 async function load(): Promise<Science> {
-  const module = (await import(MODULE)) as ScienceModule;
-  await module.default();
+  const module = (await import(pageFile("akin-science.js"))) as ScienceModule;
+  await module.default({ module_or_path: pageFile("akin-science_bg.wasm") });
   return module;
 }

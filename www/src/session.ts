@@ -97,12 +97,11 @@ export class Session extends EventTarget {
       this.phases = new Map();
       this.parities = [];
     });
-    const { manifest, labels, running } = await this.client.call("open", {
-      bundle: address,
-      files,
-      backend,
-      cpuReason: this.cpuReason,
-    });
+    const { manifest, labels, running } = await this.client.call(
+      "open",
+      { bundle: address, files, backend, cpuReason: this.cpuReason },
+      files instanceof MessagePort ? [files] : [],
+    );
     this.change(() => (this.running = running));
     // After a restart the bundle is the same, and what shows it can stay.
     if (this.bundle?.address !== address) {

@@ -5,7 +5,7 @@
 // adapter, a lost device, a panic, a wrong embedding, no answer) the worker starts an engine on the
 // CPU with the bytes already downloaded, and tells the page why.
 
-import { download, readFile, type Progress } from "./download.js";
+import { download, readFrom, type Progress, type ReadFile } from "./download.js";
 import type { Engine, EngineModule } from "./engine.js";
 import { failure, toFailure, type Failure } from "./failure.js";
 import { serveMap } from "./map/gpu-server.js";
@@ -23,6 +23,7 @@ import type {
 } from "./protocol.js";
 import type { ParityCheck } from "./messages/engine.js";
 import type { Network } from "./onnx.js";
+import { pageFile } from "./page-file.js";
 
 interface Scope {
   readonly name: string;
@@ -34,9 +35,8 @@ interface Scope {
 }
 const scope = self as unknown as Scope;
 
-/** The engine lies beside the page, one folder above its scripts. */
-const ENGINE = new URL("../akin-web.js", import.meta.url);
-const ENGINE_CODE = new URL("../akin-web_bg.wasm", import.meta.url);
+const ENGINE = pageFile("akin-web.js");
+const ENGINE_CODE = pageFile("akin-web_bg.wasm");
 
 /** After this time without an answer the GPU counts as failed. */
 const GPU_TIMEOUT_MS = 120_000;
@@ -58,8 +58,10 @@ const NOT_THE_DEVICE = new Set([
 const OF_FILES = new Set(["bundle", "embeddings", "network", "weights"]);
 
 let base = "";
-/** The files of a bundle on the reader's device. */
-let ownFiles: ReadonlyMap<string, File> | null = null;
+/** Reads the files of a bundle that is on no server. */
+let readOwn: ReadFile | null = null;
+/** Whether pictures are embedded. A notebook only ranks the items of a bundle, and needs no network for that. */
+let embeds = true;
 let manifest: Manifest | null = null;
 let code: Promise<WebAssembly.Module> | null = null;
 let engine: Engine | null = null;
@@ -109,7 +111,7 @@ async function answer(request: Request): Promise<void> {
 
 /** Whether the server has another bundle now than the one that is open, which explains a failure. */
 async function isReplaced({ code }: Failure): Promise<boolean> {
-  if (ownFiles || !OF_FILES.has(code)) return false;
+  if (readOwn || !OF_FILES.has(code)) return false;
   const opened = await downloads.get("bundle.json")?.catch(() => null);
   if (!opened) return false;
   const current = await download(`${base}bundle.json`, null, () => {}).catch(() => null);
@@ -198,7 +200,8 @@ void navigator.locks?.request(scope.name, () => {
 
 async function open(params: Calls["open"]["params"]): Promise<Calls["open"]["result"]> {
   base = params.bundle;
-  ownFiles = params.files;
+  readOwn = params.files && readFrom(params.files);
+  embeds = !(params.files instanceof MessagePort);
   backendIsForced = params.backend !== null;
   code ??= downloadCode();
   const [json] = await Promise.all([downloadOnce("bundle.json", "gallery"), code]);
@@ -215,7 +218,7 @@ async function open(params: Calls["open"]["params"]): Promise<Calls["open"]["res
 
 async function downloadCode(): Promise<WebAssembly.Module> {
   const report = reporter("code", "akin-web_bg.wasm");
-  const bytes = await download(ENGINE_CODE.href, null, report);
+  const bytes = await download(ENGINE_CODE, null, report);
   const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
   report(bytes.length, bytes.length, "done");
   return module;
@@ -230,11 +233,9 @@ function firstBackend(chosen: Backend | null, cpuReason: string | null): Running
 
 /** Starts an engine on `next` and loads everything that the engine before it had. */
 async function startEngine(next: Running): Promise<void> {
-  const address = new URL(ENGINE);
   const start = engineStarts + 1;
   // A module that has panicked stays broken, so every engine has an instance of its own.
-  if (start > 1) address.searchParams.set("start", String(start));
-  const module = (await import(address.href)) as EngineModule;
+  const module = (await import(start > 1 ? `${ENGINE}#${start}` : ENGINE)) as EngineModule;
   if (code === null) throw failure("unexpected", "the engine's code is not loaded", "reload the page");
   const exports = await module.default({ module_or_path: await code });
   exports.__wasm_call_ctors();
@@ -301,7 +302,7 @@ async function checkParity(
   trainers: Uint8Array | undefined,
   pictures: readonly Uint8Array[],
 ): Promise<void> {
-  // Embeddings alone have no network.
+  // Embeddings alone have no network, and a notebook loads none.
   if (!parity || !trainers) return;
   const { backend } = running;
   const key = new URL(`parity/${openManifest().digest}/${index}/${backend}`, scope.location.href).href;
@@ -470,13 +471,14 @@ const sizeOf = (path: string): number | null => manifest?.files.find((file) => f
 function encoderFiles(entry: EncoderEntry) {
   const some = (path: string | null | undefined, phase: Phase) =>
     path ? downloadOnce(path, phase) : Promise.resolve(undefined);
+  const parityPictures = (embeds && openManifest().parity_pictures) || [];
   return {
-    network: some(entry.onnx?.file, "weights"),
-    weights: some(entry.weights, "weights"),
+    network: some(embeds ? entry.onnx?.file : null, "weights"),
+    weights: some(embeds ? entry.weights : null, "weights"),
     gallery: downloadOnce(entry.gallery_embeddings, "gallery"),
     queries: some(entry.query_embeddings, "gallery"),
-    trainers: some(entry.parity?.embeddings, "gallery"),
-    pictures: (openManifest().parity_pictures ?? []).map((path) => downloadOnce(path, "gallery")),
+    trainers: some(embeds ? entry.parity?.embeddings : null, "gallery"),
+    pictures: parityPictures.map((path) => downloadOnce(path, "gallery")),
   };
 }
 
@@ -486,9 +488,9 @@ function encoderDownloads(index: number): Promise<unknown>[] {
   return entry ? Object.values(encoderFiles(entry)).flat() : [];
 }
 
-/** The bytes of a file of the bundle, from the server or from the reader's device. */
+/** The bytes of a file of the bundle, from the server or from where the page has it. */
 function load(path: string, progress: Progress): Promise<Uint8Array> {
-  return ownFiles ? readFile(ownFiles.get(path), path, progress) : download(base + path, sizeOf(path), progress);
+  return readOwn ? readOwn(path, progress) : download(base + path, sizeOf(path), progress);
 }
 
 /** The download of a sheet of thumbnails. The page keeps the sheet; the worker does not. */

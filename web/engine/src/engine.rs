@@ -133,7 +133,7 @@ impl Engine {
     }
 
     /// Loads an encoder with its embeddings of the items. Of one whose backbone is an ONNX file, `run` runs that file: see
-    /// [`ForeignEngine`].
+    /// [`ForeignEngine`]. Without its weights or its `run`, an encoder ranks the items and embeds no picture.
     ///
     /// # Errors
     ///
@@ -161,13 +161,11 @@ impl Engine {
                 let config = EncoderConfig::of_bundle(entry).map_err(thrown)?;
                 Some(config.load(weights, &device).map_err(thrown)?)
             }
-            (Some(_), None) => return Err(misuse("the weights of the encoder are missing")),
-            (None, _) => None,
+            _ => None,
         };
         let foreign = match (&entry.onnx, run) {
             (Some(onnx), Some(run)) => Some(ForeignEngine::new(onnx, run)),
-            (Some(_), None) => return Err(misuse("nothing runs the ONNX file of the encoder")),
-            (None, _) => None,
+            _ => None,
         };
         bundle.encoders[index] =
             Some(LoadedEncoder { encoder, foreign, embeddings, queries, gallery: searchable });

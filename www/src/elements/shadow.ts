@@ -21,6 +21,12 @@ export abstract class ShadowElement extends LitElement {
   /** The names of the parts that are not shown, with spaces between them: `hide="controls tree"`. */
   @property() accessor hide = "";
 
+  /** Says that its text is English, also in a page of another language. */
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.lang ||= "en";
+  }
+
   /** Whether a part is to be shown. */
   protected shows(part: string): boolean {
     return !this.hide.split(/[\s,]+/).includes(part);

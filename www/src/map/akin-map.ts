@@ -21,7 +21,7 @@ import { ShadowElement, sheet } from "../elements/shadow.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
 import type { GalleryMap, MapMeans, Result } from "../messages/engine.js";
 import type { Running } from "../protocol.js";
-import { isStopped, session } from "../session.js";
+import { isStopped, session, type Session } from "../session.js";
 import "../elements/thumb.js";
 import thumb from "../elements/thumb.css";
 import styles from "./akin-map.css";
@@ -108,6 +108,8 @@ export class AkinMap extends ShadowElement {
   private painter: Painter | null = null;
   private proxyLayer: ProxyLayer | null = null;
   private pictures: Pictures | null = null;
+  /** The session of the source, while the element is in a document. */
+  private session: Session | null = null;
   /** The engine that draws the map, as the session knew it when it began. */
   private drawer: Running | null = null;
   private gpuHasFailed = false;
@@ -132,9 +134,12 @@ export class AkinMap extends ShadowElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    // A notebook sets the colour scheme of the element itself.
+    this.themed.observe(this, { attributeFilter: ["style"] });
     this.scheme.addEventListener("change", this.onScheme);
-    session.addEventListener("lost", this.onLost);
-    session.addEventListener("change", this.onEngine);
+    this.followSession(this.source?.session ?? null);
+    // A notebook takes an element out of the document and puts it back.
+    if (this.painter && this.canvas) this.resized.observe(this.canvas);
     if (!this.source && this.bundle) void this.openBundle();
   }
 
@@ -143,10 +148,17 @@ export class AkinMap extends ShadowElement {
     this.themed.disconnect();
     this.resized.disconnect();
     this.scheme.removeEventListener("change", this.onScheme);
-    session.removeEventListener("lost", this.onLost);
-    session.removeEventListener("change", this.onEngine);
+    this.followSession(null);
     this.closeGpu();
     cancelAnimationFrame(this.frame);
+  }
+
+  private followSession(session: Session | null): void {
+    this.session?.removeEventListener("lost", this.onLost);
+    this.session?.removeEventListener("change", this.onEngine);
+    session?.addEventListener("lost", this.onLost);
+    session?.addEventListener("change", this.onEngine);
+    this.session = session;
   }
 
   // --- Data ------------------------------------------------------------------------------------
@@ -260,6 +272,7 @@ export class AkinMap extends ShadowElement {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (changed.has("source") && this.source) {
+      this.followSession(this.source.session);
       this.openClasses(this.source);
       this.loaded = "";
       this.ranked = "";
@@ -312,7 +325,7 @@ export class AkinMap extends ShadowElement {
 
   /** Lets the engine's graphics device draw, where it has one. */
   private followEngine(): void {
-    const { running } = session;
+    const running = this.session?.running ?? null;
     if (this.drawer && running !== this.drawer) this.drawWithoutGpu();
     const { painter, source, canvas } = this;
     const stage = canvas?.parentElement;

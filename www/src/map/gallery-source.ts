@@ -12,7 +12,7 @@ export class GallerySource {
   private readonly files = new Map<string, Promise<Float32Array>>();
 
   private constructor(
-    private readonly session: Session,
+    readonly session: Session,
     private readonly source: Source,
     opened: OpenBundle,
   ) {

@@ -315,7 +315,7 @@ export class SearchController implements ReactiveController {
 
   /** Opens a bundle in a folder on the reader's device. */
   openLocal(title: string, files: ReadonlyMap<string, File>): void {
-    const path = addLocal(title, files);
+    const path = addLocal(title, () => files);
     this.set({ bundles: [...this.bundles, { path, title, description: "", sample: false }] });
     this.chooseBundle(path);
   }

@@ -16,6 +16,7 @@ import { saveChartButtons } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { failure, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
+import { pageFile } from "../page-file.js";
 import { parseChoice, settings } from "./choice.js";
 import { TrainingClient } from "./client.js";
 import { exampleChoice, groundControls } from "./controls.js";
@@ -100,7 +101,7 @@ export class AkinTraining extends ShadowElement {
     this.busy = true;
     try {
       this.client = new TrainingClient((failed) => this.fail(failed));
-      const file = (name: string) => new URL(name, import.meta.url).href;
+      const file = (name: string) => pageFile(`build/${name}`);
       const answer = await fetch(file(FILES.creatures));
       if (!answer.ok) {
         throw failure(

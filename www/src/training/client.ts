@@ -1,4 +1,5 @@
 import { failure, type Failure } from "../failure.js";
+import { pageFile } from "../page-file.js";
 import type { Calls, Reply } from "./protocol.js";
 
 interface Waiting {
@@ -16,7 +17,7 @@ export class TrainingClient {
   /** Starts a worker. `died` is called once if it stops by itself. */
   constructor(private readonly died: (failure: Failure) => void) {
     const name = `akin-training-${Date.now()}-${Math.random()}`;
-    this.worker = new Worker(new URL("training-worker.js", import.meta.url), { type: "module", name });
+    this.worker = new Worker(pageFile("build/training-worker.js"), { type: "module", name });
     const stopped = (reason: string) => {
       if (this.ended) return;
       const failed = failure(

@@ -2,6 +2,7 @@
 
 import { toFailure } from "../failure.js";
 import type { Description, Offer, State } from "../messages/training.js";
+import { pageFile } from "../page-file.js";
 import type { Calls, Reply, Request } from "./protocol.js";
 
 interface Scope {
@@ -27,9 +28,6 @@ interface GroundModule {
   Ground: new (text: string) => Ground;
 }
 
-/** The module lies beside the page, one folder above its scripts. */
-const MODULE = new URL("../akin-training-ground.js", import.meta.url).href;
-
 let ground: Ground | null = null;
 let runs = 0;
 
@@ -54,7 +52,7 @@ async function answer(request: Request): Promise<void> {
 
 async function handle({ kind, params }: Request): Promise<Calls[keyof Calls]["result"]> {
   if (kind === "open") {
-    const module = (await import(MODULE)) as GroundModule;
+    const module = (await import(pageFile("akin-training-ground.js"))) as GroundModule;
     const exports = await module.default();
     exports.__wasm_call_ctors();
     ground = new module.Ground(params.text);

@@ -12,6 +12,7 @@
 | `Encoder` | pictures to embeddings, with the encoder of a bundle or a gallery |
 | `metrics` | the metrics of one ranking, their catalogue, and `curve` |
 | `Taxonomy` | the tree of classes that labels form |
+| `show`, `playground`, `map` | widgets for notebooks |
 | `pml`, `torchmetrics`, `oml`, `runs` | the interfaces of other libraries to the same evaluation |
 
 All take arrays of numpy and torch, and frames of pandas, polars and pyarrow. What they refuse is an `akin.Error`, with a
@@ -24,11 +25,13 @@ from ._encoder import Encoder
 from ._errors import ConfigError, EmbeddingsError, Error, TaxonomyError
 from ._evaluate import evaluate
 from ._frame import Frame
+from ._notebook import map, playground, show
 from ._report import Report, merge
 from ._search import Nearest, nearest
 from ._taxonomy import Taxonomy
 from .metrics import curve
 
+# `map` is left out, so that `from akin import *` keeps Python's own.
 __all__ = [
     "Answer",
     "Classifier",
@@ -47,4 +50,6 @@ __all__ = [
     "merge",
     "metrics",
     "nearest",
+    "playground",
+    "show",
 ]
