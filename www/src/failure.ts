@@ -19,6 +19,14 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof WebAssembly.RuntimeError) {
     return failure("crash", `the engine stopped: ${error.message}`, "it restarts by itself; please try again");
   }
+  // Chromium names what is missing, Firefox and Safari the policy.
+  if (error instanceof WebAssembly.CompileError && /unsafe-eval|CSP|Content Security Policy/i.test(error.message)) {
+    return failure(
+      "policy",
+      "the security policy of this page does not allow WebAssembly",
+      "add `'wasm-unsafe-eval'` to `script-src` in its `Content-Security-Policy`",
+    );
+  }
   // Browsers refuse memory with this error: "Array buffer allocation failed", "could not allocate memory".
   if (error instanceof RangeError && /memory|alloc/i.test(error.message)) {
     return failure(

@@ -15,10 +15,11 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { property, state as reactive } from "lit/decorators.js";
+import { inline } from "../elements/inline.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import { saveChartButtons } from "../elements/save-chart.js";
 import { sheet, ShadowElement } from "../elements/shadow.js";
-import { toFailure, type Failure } from "../failure.js";
+import { sentence, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { nearness, relation } from "../kinship.js";
 import { loadScience, type Science } from "../science.js";
@@ -644,7 +645,7 @@ export class AkinPlayground extends ShadowElement {
 
   private failure({ message, hint }: Failure) {
     return html`<div class="failed" role="alert">
-      <p><b>The scores could not be computed:</b> ${message}. ${hint}</p>
+      <p><b>The scores could not be computed:</b> ${inline(message)}. ${inline(sentence(hint))}</p>
       <button type="button" class="quiet" @click=${() => void this.load()}>Try again</button>
     </div>`;
   }
