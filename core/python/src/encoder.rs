@@ -1,4 +1,4 @@
-//! The encoder of a bundle or a gallery, on the CPU: pictures → embeddings, as the trainer and the page compute them.
+//! The encoder of a run, a bundle or a gallery, on the CPU: pictures → embeddings, as the trainer and the page compute them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,13 @@ struct Parts {
     config: EncoderConfig,
 }
 
+/// What a run says of its encoder.
+#[derive(Deserialize)]
+struct RunNote {
+    encoder: EncoderConfig,
+    encoder_sha256: String,
+}
+
 /// A picture.
 #[derive(FromPyObject)]
 enum Picture<'py> {
@@ -61,7 +68,7 @@ pub(crate) struct Encoder {
 
 #[pymethods]
 impl Encoder {
-    /// The encoder of a bundle or of a gallery: of several, the one of this name, or the first.
+    /// The encoder of a run, a bundle or a gallery: of several, the one of this name, or the first.
     #[new]
     fn new(py: Python<'_>, folder: PathBuf, name: Option<&str>) -> PyResult<Self> {
         py.detach(|| load(&folder, name)).or_raise(py)
@@ -133,9 +140,19 @@ impl Encoder {
 }
 
 fn load(folder: &Path, name: Option<&str>) -> Result<Encoder> {
-    let (name, config, weights) = match fs::read(folder.join(MANIFEST)) {
-        Ok(bytes) => bundle_parts(folder, &bytes, name)?,
-        Err(_) => gallery_parts(folder)?,
+    let manifest = |file: &str| fs::read(folder.join(file)).ok();
+    let (name, config, weights) = if let Some(bytes) = manifest(MANIFEST) {
+        bundle_parts(folder, &bytes, name)?
+    } else if let Some(bytes) = manifest("gallery.json") {
+        gallery_parts(folder, &bytes)?
+    } else if let Some(bytes) = manifest("run.json") {
+        run_parts(folder, &bytes)?
+    } else {
+        return Err(Error::new(
+            Kind::Bundle,
+            format!("{} is neither a run nor a bundle nor a gallery", folder.display()),
+            "give a folder that `akin train`, `akin export` or `akin index` has written",
+        ));
     };
     if matches!(config.backbone, BackboneConfig::Onnx(_)) {
         return Err(Error::new(
@@ -171,35 +188,44 @@ fn bundle_parts(
     Ok((entry.name.clone(), config, weights))
 }
 
-fn gallery_parts(folder: &Path) -> Result<(String, EncoderConfig, Vec<u8>)> {
-    let unknown = |error: serde_json::Error| {
-        Error::new(
-            Kind::Bundle,
-            format!("{} has an encoder that this akin does not know: {error}", folder.display()),
-            "update akin",
-        )
-    };
-    let manifest = fs::read(folder.join("gallery.json")).map_err(|_| {
-        Error::new(
-            Kind::Bundle,
-            format!("{} is neither a bundle nor a gallery", folder.display()),
-            "give a folder that `akin export RUN --out FOLDER` or `akin index` has written",
-        )
-    })?;
-    let Note { name, files } = serde_json::from_slice::<GalleryManifest>(&manifest).map_err(unknown)?.encoder;
+fn gallery_parts(folder: &Path, manifest: &[u8]) -> Result<(String, EncoderConfig, Vec<u8>)> {
+    let unknown = |error| unknown(folder, &error);
+    let Note { name, files } = serde_json::from_slice::<GalleryManifest>(manifest).map_err(unknown)?.encoder;
     let file = |ending: &str| -> Result<Vec<u8>> {
         let entry = files.iter().find(|file| file.path.ends_with(ending)).ok_or_else(|| {
             Error::new(Kind::Bundle, format!("{} names no {ending}", folder.display()), "index it again")
         })?;
-        let bytes = read(&folder.join(&entry.path))?;
-        if sha256(&bytes) == entry.sha256 {
-            return Ok(bytes);
-        }
-        let damaged = format!("{} is damaged", folder.join(&entry.path).display());
-        Err(Error::new(Kind::Bundle, damaged, "restore it from a copy, or index it again"))
+        read_whole(&folder.join(&entry.path), &entry.sha256, "index it again")
     };
     let Parts { config } = serde_json::from_slice(&file("encoder.json")?).map_err(unknown)?;
     Ok((name, config, file("weights.bpk")?))
+}
+
+/// The encoder of a run after its last step. Its name is that of the folder.
+fn run_parts(folder: &Path, manifest: &[u8]) -> Result<(String, EncoderConfig, Vec<u8>)> {
+    let note: RunNote = serde_json::from_slice(manifest).map_err(|error| unknown(folder, &error))?;
+    let weights = read_whole(&folder.join("encoder.bpk"), &note.encoder_sha256, "train again")?;
+    let name = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((name, note.encoder, weights))
+}
+
+fn unknown(folder: &Path, error: &serde_json::Error) -> Error {
+    Error::new(
+        Kind::Bundle,
+        format!("{} has an encoder that this akin does not know: {error}", folder.display()),
+        "update akin",
+    )
+}
+
+/// The bytes of a file that has this SHA-256. `remedy` is what helps beside a copy if it has another one.
+fn read_whole(path: &Path, expected: &str, remedy: &str) -> Result<Vec<u8>> {
+    let bytes = read(path)?;
+    if sha256(&bytes) == expected {
+        return Ok(bytes);
+    }
+    let damaged = format!("{} is damaged", path.display());
+    Err(Error::new(Kind::Bundle, damaged, format!("restore it from a copy, or {remedy}")))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

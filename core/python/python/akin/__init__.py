@@ -9,7 +9,7 @@
 | `merge` | the report of all queries, from reports of parts |
 | `nearest` | the nearest items of each query |
 | `classify`, `Classifier` | what a gallery takes queries for, and how far that holds |
-| `Encoder` | pictures to embeddings, with the encoder of a bundle or a gallery |
+| `Encoder` | pictures to embeddings, with the encoder of a run, a bundle or a gallery |
 | `metrics` | the metrics of one ranking, their catalogue, and `curve` |
 | `Taxonomy` | the tree of classes that labels form |
 | `show`, `playground`, `map` | widgets for notebooks |
@@ -25,7 +25,8 @@ from ._encoder import Encoder
 from ._errors import ConfigError, EmbeddingsError, Error, TaxonomyError
 from ._evaluate import evaluate
 from ._frame import Frame
-from ._notebook import map, playground, show
+from ._notebook import map as map
+from ._notebook import playground, show
 from ._report import Report, merge
 from ._search import Nearest, nearest
 from ._taxonomy import Taxonomy

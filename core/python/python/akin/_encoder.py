@@ -1,4 +1,4 @@
-"""The encoder of a bundle or a gallery."""
+"""The encoder of a run, a bundle or a gallery."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Encoder:
     Attributes
     ----------
     name : str
-        Its name in the bundle or the gallery.
+        Its name in the bundle or the gallery, or that of the folder of a run.
     dimension : int
         d, the dimension of an embedding.
     side : int
@@ -41,9 +41,10 @@ class Encoder:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], name: str | None = None) -> Encoder:
-        """The encoder of a bundle or a gallery; of a bundle with several, the one of this name, or the first.
+        """The encoder of a run, a bundle or a gallery; of a bundle with several, the one of this name, or the first.
 
-        `akin export RUN --out FOLDER` makes a bundle of a run, `akin index MODEL PICTURES --out FOLDER` a gallery.
+        These are the folders that `akin train`, `akin export` and `akin index` write. That of a run is its encoder after
+        the last step.
         """
         made = getattr(_akin, "Encoder", None)
         if made is None:

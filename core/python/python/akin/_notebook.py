@@ -44,7 +44,8 @@ def show(report: Report, *, names: Sequence[object] | None = None) -> ReportWidg
     rows = report._core.queries()
     if names is not None and len(names) <= int(rows.max(initial=-1)):
         raise ConfigError(
-            f"there are {len(names)} names, and a query in row {rows.max()}", "give one name for each row of the embeddings"
+            f"there are {len(names)} names, and a query in row {rows.max()}",
+            "give one name for each row of the embeddings",
         )
     return _widgets().ReportWidget(report, names)  # type: ignore[no-any-return]
 
@@ -136,7 +137,9 @@ def map(
         hint = "write a bundle with `akin export RUN --out FOLDER`"
         raise ConfigError(f"{folder} is not a bundle: {error}", hint) from error
     except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{folder / 'bundle.json'} is damaged", "write the bundle again with `akin export`") from error
+        raise ConfigError(
+            f"{folder / 'bundle.json'} is damaged", "write the bundle again with `akin export`"
+        ) from error
     if encoder is not None and encoder not in encoders:
         raise ConfigError(f"the bundle has no encoder {encoder}", f"its encoders are {', '.join(encoders)}")
     chosen = {"encoder": encoder or "", "map": map or "", "means": means, "colour": colour, "query": query}
