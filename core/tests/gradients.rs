@@ -72,6 +72,7 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "nt_xent", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "hard" } }"#,
     r#"{ "kind": "sup_con", "miner": { "kind": "batch_hard_miner" } }"#,
     r#"{ "kind": "ranked_list", "boundary": 1.1, "positive_temperature": 2.0 }"#,
+    r#"{ "kind": "sphere_face", "margin": 3, "scale": 4.0 }"#,
     r#"{ "kind": "triplet_margin", "smooth": true, "miner": { "kind": "batch_easy_hard_miner" } }"#,
     r#"{ "kind": "triplet_margin", "swap": true }"#,
     r#"{ "kind": "triplet_margin", "swap": true, "miner": { "kind": "multi_similarity_miner" } }"#,

@@ -32,7 +32,14 @@ LOSSES = [
     ("LiftedStructureLoss", {"neg_margin": 0.5, "pos_margin": 0.2}),
     ("RankedListLoss", {"margin": 0.4, "Tn": 10}),
     ("RankedListLoss", {"margin": 0.2, "Tn": 2, "imbalance": 0.3, "alpha": 1.3, "Tp": 1}),
+    ("NPairsLoss", {}),
+    ("AngularLoss", {"alpha": 40}),
+    ("AngularLoss", {"alpha": 20}),
+    ("SphereFaceLoss", {"margin": 4, "scale": 30}),
+    ("SphereFaceLoss", {"margin": 3, "scale": 8}),
 ]
+# These take the length of embeddings into account. They get embeddings of unit length, as those of a head are.
+OF_UNIT_LENGTH = ("AngularLoss", "SphereFaceLoss")
 
 
 def record(name, params, batch, labels):
@@ -47,7 +54,8 @@ def record(name, params, batch, labels):
         rows = torch.randn(count, DIMENSION, generator=generator, dtype=torch.float64)
         loss.W = torch.nn.Parameter(rows.T.contiguous())
         inputs["proxies"] = rows.tolist()
-    value = loss(embeddings, torch.tensor(labels))
+    rows = torch.nn.functional.normalize(embeddings) if name in OF_UNIT_LENGTH else embeddings
+    value = loss(rows, torch.tensor(labels))
     value.backward()
     outputs = {"loss": value.item(), "grad_embeddings": embeddings.grad.tolist()}
     if proxies:

@@ -428,12 +428,17 @@ def check_library():
         ("SupConLoss", {}, True),
         ("CircleLoss", {}, True),
         ("LiftedStructureLoss", {}, False),
+        ("AngularLoss", {}, True),
+        ("AngularLoss", {"alpha": 25}, True),
+        ("NPairsLoss", {}, False),
         ("RankedListLoss", {"margin": 0.4, "Tn": 10}, False),
         ("SubCenterArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
         ("FastAPLoss", {"num_bins": 7}, False),
         ("NormalizedSoftmaxLoss", {"num_classes": 9, "embedding_size": 16}, False),
         ("ArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
         ("CosFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("SphereFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+        ("SphereFaceLoss", {"num_classes": 9, "embedding_size": 16, "margin": 3, "scale": 4}, False),
         ("ProxyAnchorLoss", {"num_classes": 9, "embedding_size": 16}, False),
         ("ProxyNCALoss", {"num_classes": 9, "embedding_size": 16}, False),
         ("SoftTripleLoss", {"num_classes": 9, "embedding_size": 16}, False),
@@ -455,12 +460,26 @@ def check_library():
             for loss in (theirs, ours):
                 loss.zero_grad()
                 again = rows.clone().requires_grad_()
-                value = loss(again, labels, chosen, *reference)
+                given, against = again, reference[0]
+                if name == "AngularLoss":
+                    # The library leaves the length of negatives as it is.
+                    given = torch.nn.functional.normalize(again)
+                    against = None if against is None else torch.nn.functional.normalize(against)
+                value = loss(given, labels, chosen, against, reference[1])
                 value.backward()
                 gradients.append([value.detach(), again.grad, *(part.grad.clone() for part in loss.parameters())])
             for expected, found in zip(*gradients, strict=True):
                 expected = expected.T if expected.shape != found.shape else expected
                 agreement.check(f"{name} {options} {mined} {has_reference}", found, expected.tolist(), 1e-7)
+    for options in ({}, {"invariance_lambda": 3, "variance_mu": 2, "covariance_v": 5, "eps": 0.1}):
+        views = [draw(40)[0] / 2, draw(40)[0]]
+        gradients = []
+        for loss in (library.VICRegLoss(**options), losses.VICRegLoss(**options)):
+            again = [rows.clone().requires_grad_() for rows in views]
+            value = loss(again[0], ref_emb=again[1])
+            gradients.append([value.detach(), *torch.autograd.grad(value, again)])
+        for expected, found in zip(*gradients, strict=True):
+            agreement.check(f"VICRegLoss {options}", found, expected.tolist(), 1e-7)
     assert isinstance(losses.SupAP(), library.BaseMetricLossFunction)
     agreement.say("pytorch-metric-learning")
 
@@ -543,7 +562,8 @@ def everything(classes=16, dimension=16):
         losses.HierarchicalProxy(losses.ProxyAnchorLoss(classes, dimension)).eval(), losses.ContrastiveLoss(),
         losses.MultiSimilarityLoss(), losses.PairLoss(), losses.MarginLoss(), losses.TripletMarginLoss(swap=True),
         losses.NTXentLoss(), losses.SupConLoss(), losses.CircleLoss(gamma=8), losses.LiftedStructureLoss(),
-        losses.RankedListLoss(0.4, 10), losses.SubCenterArcFaceLoss(classes, dimension),
+        losses.RankedListLoss(0.4, 10), losses.SubCenterArcFaceLoss(classes, dimension), losses.AngularLoss(),
+        losses.NPairsLoss(), losses.SphereFaceLoss(classes, dimension),
         losses.HyperbolicCrossEntropy(), losses.HyperbolicMultiSimilarity(), losses.Dpsh(), losses.Dtsh(),
         losses.Csq(classes, dimension), losses.Dcdh(classes, dimension), losses.Dcwh(classes, dimension),
         losses.Hpdh(paths, dimension, floor=0),

@@ -20,8 +20,8 @@
     notice.setAttribute("role", "alert");
     notice.textContent =
       location.protocol === "file:"
-        ? "This page cannot run from a file. Open it with `akin serve`, or put its folder on a web server."
-        : "This page cannot run here, because it is shown in a sandbox, as Jupyter shows files. Open it with `akin serve`, or use `akin.map` and `akin.playground` in a notebook.";
+        ? "This page cannot run from a file. Open it with “akin serve”, or put its folder on a web server."
+        : "This page cannot run here, because it is shown in a sandbox, as Jupyter shows files. Open it with “akin serve”, or use akin.map and akin.playground in a notebook.";
     document.querySelector("main")?.prepend(notice);
   };
   if (window.origin === "null") document.addEventListener("DOMContentLoaded", explain);

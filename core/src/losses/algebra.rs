@@ -53,6 +53,12 @@ pub(super) fn mask_above_zero(values: &Tensor<2>) -> Tensor<2> {
     float_mask(values.clone().greater_scalar(0.0), &values)
 }
 
+/// Some rows of a matrix, in this order.
+pub(super) fn select_rows(matrix: &Tensor<2>, rows: &[usize]) -> Tensor<2> {
+    let places: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+    matrix.clone().select(0, Tensor::from_data(TensorData::new(places, [rows.len()]), &matrix.device()))
+}
+
 /// The rows, scaled to unit length if `wanted`.
 pub(super) fn normalise_if(wanted: bool, rows: Tensor<2>) -> Tensor<2> {
     if wanted { normalise(rows) } else { rows }

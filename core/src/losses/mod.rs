@@ -66,6 +66,7 @@
 //! `gradients.rs` and `catalogue.rs` read the catalogue and cover a new loss without a change.
 
 mod algebra;
+pub mod angular;
 pub mod arc_face;
 pub mod blackbox_ap;
 pub mod calibration;
@@ -98,6 +99,7 @@ pub mod lifted_structure;
 pub mod margin;
 mod mined;
 pub mod multi_similarity;
+pub mod n_pairs;
 pub mod ndcg;
 pub mod norm_softmax;
 pub mod nt_xent;
@@ -112,6 +114,7 @@ pub mod smooth_ap;
 pub mod smooth_hap;
 pub mod soft_triple;
 pub mod softbin_ap;
+pub mod sphere_face;
 pub mod sum;
 pub mod sup_ap;
 pub mod sup_con;
@@ -131,9 +134,10 @@ use crate::{Error, Kind, Result};
 use algebra::{
     apart, buffer, float_mask, log_one_plus_sum_exp, log_sum_exp, mask_above_zero, mask_exponents, matrix,
     membership, normalise_if, one_hot, quantisation_error, query_mean_weights, read_values,
-    reciprocal_or_zero, replace_buffer, with_gradient,
+    reciprocal_or_zero, replace_buffer, select_rows, with_gradient,
 };
 
+pub use angular::{Angular, AngularConfig};
 pub use arc_face::{ArcFace, ArcFaceConfig};
 pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
 pub use calibration::{Calibration, CalibrationConfig, PairMean};
@@ -165,6 +169,7 @@ pub use levels::{Levels, LevelsConfig};
 pub use lifted_structure::{LiftedStructure, LiftedStructureConfig};
 pub use margin::{Margin, MarginConfig};
 pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
+pub use n_pairs::{NPairs, NPairsConfig};
 pub use ndcg::{Ndcg, SmoothNdcgConfig, SupNdcgConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
 pub use nt_xent::{NtXent, NtXentConfig};
@@ -178,6 +183,7 @@ pub use smooth_ap::{SmoothAp, SmoothApConfig};
 pub use smooth_hap::{SmoothHap, SmoothHapConfig};
 pub use soft_triple::{SoftTriple, SoftTripleConfig};
 pub use softbin_ap::{BinTies, SoftbinAp, SoftbinApConfig};
+pub use sphere_face::{SphereFace, SphereFaceConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
 pub use sup_ap::{SupAp, SupApConfig};
 pub use sup_con::{SupCon, SupConConfig};
@@ -313,22 +319,17 @@ impl<'a> Batch<'a> {
         if rows.is_empty() || item_rows.as_ref().is_some_and(Vec::is_empty) {
             return self.embeddings.clone().sum() * 0.0;
         }
-        let select = |tensor: &Tensor<2>, rows: &[usize]| {
-            let places: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-            let count = places.len();
-            tensor.clone().select(0, Tensor::from_data(TensorData::new(places, [count]), &tensor.device()))
-        };
         let labels = self.labels.select(&rows);
         let item_labels = self.reference.as_ref().zip(item_rows.as_ref());
         let item_labels = item_labels.map(|(reference, rows)| reference.labels.select(rows));
         let reference = self.reference.as_ref().zip(item_rows.as_ref()).zip(item_labels.as_ref());
         let reference = reference.map(|((reference, rows), labels)| Reference {
-            embeddings: select(&reference.embeddings, rows),
+            embeddings: select_rows(&reference.embeddings, rows),
             labels,
             own: reference.own.map(|own| rows.iter().filter(|&&row| row < own).count()),
         });
         loss(&Batch {
-            embeddings: select(&self.embeddings, &rows),
+            embeddings: select_rows(&self.embeddings, &rows),
             labels: &labels,
             reference,
             draws: self.draws,

@@ -1,8 +1,8 @@
 //! The golden file of losses that were recorded from pytorch-metric-learning, see `tests/golden/library.py`.
 
 use akin_core::losses::{
-    ArcFaceConfig, Batch, CircleConfig, CosFaceConfig, LiftedStructureConfig, NtXentConfig, Objective,
-    RankedListConfig, SupConConfig,
+    AngularConfig, ArcFaceConfig, Batch, CircleConfig, CosFaceConfig, LiftedStructureConfig, NPairsConfig,
+    NtXentConfig, Objective, RankedListConfig, SphereFaceConfig, SupConConfig,
 };
 use burn::module::Param;
 use burn::tensor::Tensor;
@@ -65,6 +65,15 @@ pub(crate) fn check(case: &Case, verdict: &mut Verdict) {
                 balance: number("imbalance").unwrap_or(0.5),
             };
             init(&config, &labels).forward(&batch)
+        }
+        "NPairsLoss" => init(&NPairsConfig { scale: 1.0 }, &labels).forward(&batch),
+        "AngularLoss" => init(&AngularConfig { angle: set("alpha").to_radians() }, &labels).forward(&batch),
+        "SphereFaceLoss" => {
+            let config = SphereFaceConfig { scale: set("scale"), margin: set("margin") as usize };
+            let mut loss = init(&config, &labels);
+            loss.proxies = proxies();
+            learned = Some(loss.proxies.val());
+            loss.forward(&batch)
         }
         other => panic!("{other} is no loss of this file"),
     };

@@ -2,12 +2,13 @@
 
 use akin_core::losses::contrastive::Measure;
 use akin_core::losses::{
-    CircleConfig, ContrastiveConfig, CrossBatchMemoryConfig, LiftedStructureConfig, LossConfig, MarginConfig,
-    NtXentConfig, Objective, PairConfig, RankedListConfig, SupConConfig, TripletMarginConfig,
+    AngularConfig, CircleConfig, ContrastiveConfig, CrossBatchMemoryConfig, LiftedStructureConfig,
+    LossConfig, MarginConfig, NPairsConfig, NtXentConfig, Objective, PairConfig, RankedListConfig,
+    SupConConfig, TripletMarginConfig,
 };
 use akin_core::miners::Miner;
 
-use crate::support::{Case, Items, batches, cases, distance, dot, mean, with_drawn_proxies};
+use crate::support::{CLASSES, Case, Items, batches, cases, distance, dot, mean, with_drawn_proxies};
 
 /// The distance of a query and an item.
 fn d(case: &Case, query: usize, item: usize) -> f64 {
@@ -216,7 +217,51 @@ fn lifted_structure() {
     }
 }
 
-/// The equations of Wang et al., with the 10⁻⁵ of pytorch-metric-learning.
+/// Wang et al. (ICCV 2017), eq. 8.
+#[test]
+fn angular() {
+    for angle in [0.7, 0.3_f64] {
+        let square = angle.tan().powi(2);
+        for case in cases() {
+            let mut losses = Vec::new();
+            for i in 0..case.queries.len() {
+                for j in case.positives(i) {
+                    let power = |n: usize| {
+                        let far = case.score(i, n) + dot(&case.items().rows[j], &case.items().rows[n]);
+                        (4.0 * square * far - 2.0 * (1.0 + square) * case.score(i, j)).exp()
+                    };
+                    losses.push((1.0 + case.negatives(i).into_iter().map(power).sum::<f64>()).ln());
+                }
+            }
+            case.assert_agree("angular", case.value(&AngularConfig { angle }), mean(&losses));
+        }
+    }
+}
+
+/// Sohn, eq. 7, with the first pair of each class.
+#[test]
+fn n_pairs() {
+    let scale = 5.0;
+    for case in cases() {
+        let pairs: Vec<(usize, usize)> = (0..CLASSES as u32)
+            .filter_map(|class| {
+                let queries = (0..case.queries.len()).filter(|&i| case.queries.classes[i] == class);
+                queries.filter_map(|i| Some((i, *case.positives(i).first()?))).next()
+            })
+            .collect();
+        let losses: Vec<f64> = pairs
+            .iter()
+            .map(|&(i, own)| {
+                let others =
+                    pairs.iter().map(|&(_, j)| (scale * (case.score(i, j) - case.score(i, own))).exp());
+                others.sum::<f64>().ln()
+            })
+            .collect();
+        case.assert_agree("n_pairs", case.value(&NPairsConfig { scale }), mean(&losses));
+    }
+}
+
+/// The equations of Wang et al. (CVPR 2019), with the 10⁻⁵ of pytorch-metric-learning.
 #[test]
 fn ranked_list() {
     let (margin, alpha, near_temperature, far_temperature, balance) = (0.3, 1.25, 1.0, 5.0, 0.4);

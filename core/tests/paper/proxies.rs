@@ -1,10 +1,13 @@
 //! Losses of items and proxies.
 
+use std::f64::consts::PI;
+
 use akin_core::losses::arc_face::Smoothing;
 use akin_core::losses::proxy_anchor::Anchors;
 use akin_core::losses::proxy_nca::Denominator;
 use akin_core::losses::{
     ArcFaceConfig, CosFaceConfig, NormSoftmaxConfig, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig,
+    SphereFaceConfig,
 };
 
 use crate::support::{CLASSES, Case, batches, distance, dot, init, mean, parameter, random_rows, unit};
@@ -133,6 +136,37 @@ fn cos_face() {
             losses.push(sum.ln() - logit(y as usize));
         }
         case.assert_agree("cos_face", case.value_of(&loss), mean(&losses));
+    }
+}
+
+/// SphereFace, eq. 7.
+#[test]
+fn sphere_face() {
+    let proxies = proxies(CLASSES);
+    let scale = 8.0;
+    for margin in [1, 2, 4, 5] {
+        let mut loss = init(&SphereFaceConfig { scale, margin });
+        loss.proxies = parameter(&proxies);
+        let m = margin as f64;
+        for case in batches() {
+            let mut losses = Vec::new();
+            for (x, &y) in case.queries.rows.iter().zip(&case.queries.classes) {
+                let logit = |c: usize| {
+                    let cosine = dot(x, &unit(&proxies[c]));
+                    let angle = cosine.clamp(-1.0, 1.0).acos();
+                    let k = (m * angle / PI).floor().min(m - 1.0);
+                    scale
+                        * if c == y as usize {
+                            (-1.0_f64).powf(k) * (m * angle).cos() - 2.0 * k
+                        } else {
+                            cosine
+                        }
+                };
+                let sum: f64 = (0..CLASSES).map(|c| logit(c).exp()).sum();
+                losses.push(sum.ln() - logit(y as usize));
+            }
+            case.assert_agree("sphere_face", case.value_of(&loss), mean(&losses));
+        }
     }
 }
 

@@ -22,9 +22,10 @@ for images, labels in loader:                 # labels [B, 3]: order, family, sp
 | `SupAP`, `SmoothAPLoss`, `FastAPLoss`, `SoftbinAP`, `BlackboxAP` | AP on the fine classes |
 | `Calibration`, `Roadmap` | the same score for a pair in every batch; with SupAP (ROADMAP) |
 | `SupRecall`, `SmoothRecall` | recall at k on the fine classes (SupRank) |
-| `NormalizedSoftmaxLoss`, `ArcFaceLoss`, `SubCenterArcFaceLoss`, `CosFaceLoss`, `ProxyAnchorLoss`, `ProxyNCALoss`, `SoftTripleLoss` | the cosine to a proxy of the fine class |
-| `ContrastiveLoss`, `TripletMarginLoss`, `MarginLoss`, `MultiSimilarityLoss`, `CircleLoss`, `LiftedStructureLoss`, `NTXentLoss`, `SupConLoss`, `PairLoss` | the order of pairs and triplets, which a miner can choose |
+| `NormalizedSoftmaxLoss`, `ArcFaceLoss`, `SubCenterArcFaceLoss`, `CosFaceLoss`, `SphereFaceLoss`, `ProxyAnchorLoss`, `ProxyNCALoss`, `SoftTripleLoss` | the cosine to a proxy of the fine class |
+| `ContrastiveLoss`, `TripletMarginLoss`, `MarginLoss`, `MultiSimilarityLoss`, `CircleLoss`, `LiftedStructureLoss`, `AngularLoss`, `NPairsLoss`, `NTXentLoss`, `SupConLoss`, `PairLoss` | the order of pairs and triplets, which a miner can choose |
 | `RankedListLoss` | the same, by two boundaries |
+| `VICRegLoss` | the agreement of two views of an item, without labels |
 | `HyperbolicCrossEntropy`, `HyperbolicMultiSimilarity` | the same by hyperbolic distance |
 | `Hpdh` | the likelihood of codes around a centre for each class of every level (HPDH) |
 | `Dpsh`, `Dtsh`, `Csq`, `Dcdh`, `Dcwh` | the likelihood of codes by pairs, triplets, and centres of the fine classes |
@@ -54,16 +55,19 @@ from ._hashing import Csq, Dcdh, Dcwh, Dpsh, Dtsh, Hpdh
 from ._hier import Hier, Poincare
 from ._hyperbolic import HyperbolicCrossEntropy, HyperbolicMultiSimilarity
 from ._pairs import (
+    AngularLoss,
     CircleLoss,
     ContrastiveLoss,
     LiftedStructureLoss,
     MarginLoss,
     MultiSimilarityLoss,
+    NPairsLoss,
     NTXentLoss,
     PairLoss,
     RankedListLoss,
     SupConLoss,
     TripletMarginLoss,
+    VICRegLoss,
 )
 from ._proxies import (
     CSL,
@@ -75,6 +79,7 @@ from ._proxies import (
     ProxyAnchorLoss,
     ProxyNCALoss,
     SoftTripleLoss,
+    SphereFaceLoss,
     SubCenterArcFaceLoss,
 )
 from ._ranking import (
@@ -95,6 +100,7 @@ from ._steps import LowerStep, UpperStep
 from ._wrappers import CrossBatchMemory, Gathered, Levels
 
 __all__ = [
+    "AngularLoss",
     "ArcFaceLoss",
     "BlackboxAP",
     "CSL",
@@ -124,6 +130,7 @@ __all__ = [
     "LowerStep",
     "MarginLoss",
     "MultiSimilarityLoss",
+    "NPairsLoss",
     "NTXentLoss",
     "NormalizedSoftmaxLoss",
     "PairLoss",
@@ -139,6 +146,7 @@ __all__ = [
     "SmoothRecall",
     "SoftTripleLoss",
     "SoftbinAP",
+    "SphereFaceLoss",
     "SubCenterArcFaceLoss",
     "SupAP",
     "SupConLoss",
@@ -146,5 +154,6 @@ __all__ = [
     "SupRecall",
     "TripletMarginLoss",
     "UpperStep",
+    "VICRegLoss",
     "WeightedRelevance",
 ]

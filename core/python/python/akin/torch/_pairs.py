@@ -7,6 +7,7 @@ same. Distances are Euclidean, between embeddings of unit length.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import torch
@@ -428,6 +429,127 @@ class LiftedStructureLoss(MinedLoss):
             both = torch.logaddexp(both, both.T)
         terms = (found - self.pos_margin + both).clamp(min=0).square() / 2
         return (terms * pairs.positives).sum() / pairs.positives.sum().clamp(min=1)
+
+
+class AngularLoss(MinedLoss):
+    """A small angle at each negative between the two items of a positive pair (Wang et al., ICCV 2017, eq. 8).
+
+    A miner chooses the positive pairs. Each is compared with all negatives of its first item. Here these have unit length,
+    too, which in pytorch-metric-learning they have only if the embeddings have it.
+
+    Parameters
+    ----------
+    alpha : float
+        α, in degrees from 0 to 86.
+    normalise : bool
+        Whether to scale embeddings to unit length first.
+    """
+
+    def __init__(self, alpha: float = 40.0, *, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        if not 0 <= alpha <= 86:
+            raise ConfigError(f"the alpha of the angular loss is {alpha}", "give an angle in degrees, from 0 to 86")
+        self.alpha = alpha
+
+    def compare(
+        self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
+    ) -> Any:
+        pairs = all_pairs(queries, labels, item_labels, itself=itself)
+        chosen = pairs.positives.nonzero(as_tuple=True) if indices_tuple is None else _mined(indices_tuple, pairs)[0]
+        steepness = math.tan(math.radians(self.alpha)) ** 2
+        own, other = queries[chosen[0]], items[chosen[1]]
+        near = 2 * (1 + steepness) * (own * other).sum(1, keepdim=True)
+        found = log_one_plus_sum_exp(4 * steepness * scores(own + other, items) - near, pairs.negatives[chosen[0]])
+        return found.sum() / max(len(found), 1)
+
+
+class NPairsLoss(MinedLoss):
+    """Cross-entropy of one positive per class against those of the other classes (Sohn, NeurIPS 2016, eq. 7).
+
+    Of each class only the first pair counts, in the order of the batch or of a miner.
+
+    Parameters
+    ----------
+    scale : float
+        s > 0, the scale of the scores. With embeddings of unit length, 16 trains better than the 1 of
+        pytorch-metric-learning.
+    normalise : bool
+        Whether to scale embeddings to unit length first. In the paper they keep their lengths.
+    """
+
+    def __init__(self, *, scale: float = 1.0, normalise: bool = True) -> None:
+        super().__init__(normalise=normalise)
+        check("the scale of the N-pairs loss", scale, above=True)
+        self.scale = scale
+
+    def compare(
+        self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
+    ) -> Any:
+        pairs = all_pairs(queries, labels, item_labels, itself=itself)
+        chosen = pairs.positives.nonzero(as_tuple=True) if indices_tuple is None else _mined(indices_tuple, pairs)[0]
+        first: dict[int, int] = {}
+        for place, label in enumerate(labels[chosen[0], -1].tolist()):
+            first.setdefault(label, place)
+        if not first:
+            return queries.sum() * 0.0
+        places = torch.tensor([first[label] for label in sorted(first)], device=queries.device)
+        logits = self.scale * scores(queries[chosen[0][places]], items[chosen[1][places]])
+        return torch.nn.functional.cross_entropy(logits, torch.arange(len(places), device=queries.device))
+
+
+class VICRegLoss(Loss):
+    """Two views of each item agree, while every dimension varies by itself (Bardes et al., ICLR 2022, eq. 6).
+
+    Called as `loss(embeddings, ref_emb=other_views)`, where row i of both is item i: it takes no labels.
+
+    Parameters
+    ----------
+    invariance_lambda, variance_mu, covariance_v : float
+        The weights of the three parts, at least 0.
+    eps : float
+        Added to a variance below its root, above 0.
+    """
+
+    def __init__(
+        self, invariance_lambda: float = 25.0, variance_mu: float = 25.0, covariance_v: float = 1.0, eps: float = 1e-4
+    ) -> None:
+        super().__init__(normalise=False)
+        for name, weight in [
+            ("invariance", invariance_lambda),
+            ("variance", variance_mu),
+            ("covariance", covariance_v),
+        ]:
+            check(f"the weight of the {name} of VICReg", weight)
+        check("the eps of VICReg", eps, above=True)
+        self.invariance_lambda, self.variance_mu = invariance_lambda, variance_mu
+        self.covariance_v, self.eps = covariance_v, eps
+
+    def forward(
+        self,
+        embeddings: Any,
+        labels: Any = None,
+        indices_tuple: Any = None,
+        ref_emb: Any = None,
+        ref_labels: Any = None,
+    ) -> Any:
+        """The loss of two views [B, d] of the same items."""
+        if labels is not None or indices_tuple is not None or ref_labels is not None:
+            raise ConfigError("VICReg compares two views, without labels", "call it as `loss(views, ref_emb=others)`")
+        if ref_emb is None or embeddings.shape != ref_emb.shape or embeddings.ndim != 2 or len(embeddings) < 2:
+            raise EmbeddingsError(
+                f"the views have the shapes {list(embeddings.shape)} and {ref_emb if ref_emb is None else list(ref_emb.shape)}",
+                "give both views of at least two items, [B, d]",
+            )
+        views = [self._rows(embeddings), self._rows(ref_emb)]
+        total = self.invariance_lambda * (views[0] - views[1]).square().mean()
+        for rows in views:
+            spread = (rows.var(dim=0) + self.eps).sqrt()
+            total = total + self.variance_mu * (1 - spread).clamp(min=0).mean() / 2
+            centred = rows - rows.mean(dim=0)
+            covariance = scores(centred.T, centred.T) / (len(rows) - 1)
+            apart = covariance.square().sum() - covariance.diagonal().square().sum()
+            total = total + self.covariance_v * apart / rows.shape[1]
+        return total
 
 
 class RankedListLoss(Loss):

@@ -305,6 +305,47 @@ class CosFaceLoss(Loss):
         return torch.nn.functional.cross_entropy(self.scale * (cosines - self.margin * own), labels[:, -1].long())
 
 
+class SphereFaceLoss(Loss):
+    """Cross-entropy over the cosines to one proxy per class, with a multiple of the own angle (Liu et al., CVPR 2017, eq. 7).
+
+    Parameters
+    ----------
+    num_classes, embedding_size : int
+        C and d.
+    margin : int
+        m, how often the own angle counts, from 1 to 8.
+    scale : float
+        s > 0. A logit is s times the length of the embedding times its cosine: with `normalise`, 30 is usual.
+    normalise : bool
+        Whether to scale embeddings to unit length first. As in the paper, they keep their lengths.
+    """
+
+    def __init__(
+        self, num_classes: int, embedding_size: int, margin: int = 4, scale: float = 1.0, *, normalise: bool = False
+    ) -> None:
+        super().__init__(normalise=normalise)
+        if margin not in range(1, 9):
+            raise ConfigError(f"the margin of SphereFace is {margin}", "give a whole number from 1 to 8")
+        check("the scale of SphereFace", scale, above=True)
+        self.proxies = _uniform(num_classes, embedding_size)
+        self.margin, self.scale = margin, scale
+
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+        cosines = _cosines(torch.nn.functional.normalize(queries, dim=1), self.proxies)
+        own = _own(labels, len(self.proxies))
+        found = (cosines * own).sum(1, keepdim=True)
+        # cos(mθ) is the Chebyshev polynomial T_m of cos θ; ψ(θ) continues it downwards.
+        before, multiple = torch.ones_like(found), found
+        for _ in range(1, self.margin):
+            before, multiple = multiple, 2 * found * multiple - before
+        past = torch.zeros_like(found)
+        for boundary in range(1, self.margin):
+            past = past + (found < math.cos(boundary * math.pi / self.margin))
+        beyond = (1 - 2 * (past % 2)) * multiple - 2 * past - found
+        logits = self.scale * queries.norm(dim=1, keepdim=True) * (cosines + own * beyond)
+        return torch.nn.functional.cross_entropy(logits, labels[:, -1].long())
+
+
 class ProxyAnchorLoss(Loss):
     """Proxies that pull the hard items of their class and push away those of the others (Kim et al., CVPR 2020, eq. 4).
 
