@@ -419,11 +419,17 @@ pub(super) fn activations(encoder: &Encoder) -> Option<u64> {
     // The first pass also takes memory that it soon gives back. The second reuses that, so that it grows only by what it
     // keeps.
     let first = encoder.forward(images.clone()).ok()?;
-    let before = machine::resident_memory()?;
-    let second = encoder.forward(images).ok()?;
-    let after = machine::resident_memory()?;
-    drop((first, second));
-    Some(after.saturating_sub(before) / count as u64).filter(|&bytes| bytes > 0)
+    let growth = || {
+        let before = machine::resident_memory()?;
+        let second = encoder.forward(images.clone()).ok()?;
+        let after = machine::resident_memory()?;
+        drop(second);
+        Some(after.saturating_sub(before) / count as u64).filter(|&bytes| bytes > 0)
+    };
+    // Other threads may give memory back meanwhile, which hides the growth.
+    let found = (0..3).find_map(|_| growth());
+    drop(first);
+    found
 }
 
 /// The bytes that a run takes: the weights, the checkpoint with the optimiser's numbers, and the best encoder.

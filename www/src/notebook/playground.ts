@@ -7,14 +7,13 @@ import { follow, tell, type Model, type Widget } from "./model.js";
 /** A state as an address has it: `ranking=23013&alpha=2`. */
 const print = (state: State): string => new URLSearchParams(Object.entries(printState(state))).toString();
 
-/** The playground. Python knows its state, the shared levels of its first ranking, and its scores. */
+/** The playground. Python knows its state, and the scores of its first ranking. */
 export function playgroundWidget(model: Model): Widget {
   const element = document.createElement("akin-playground");
   const place = document.createElement("div");
   const changed = () => {
     const { value, scores } = element;
-    const [order] = value.orders;
-    tell(model, { state: print(value), scores: scores[0] ?? {}, count: order.items.length });
+    tell(model, { state: print(value), scores: scores[0] ?? {} });
   };
   element.addEventListener("change", changed);
   element.addEventListener("ready", changed);

@@ -76,7 +76,6 @@ class PlaygroundWidget(_Widget):
 
     state = traitlets.Unicode().tag(sync=True)
     scores = traitlets.Dict().tag(sync=True)
-    count = traitlets.Int().tag(sync=True)
 
     def __init__(self, state: str, hide: Sequence[str]) -> None:
         super().__init__(kind="playground", state=state, hide=" ".join(hide))
