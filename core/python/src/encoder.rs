@@ -201,7 +201,7 @@ fn gallery_parts(folder: &Path, manifest: &[u8]) -> Result<(String, EncoderConfi
     Ok((name, config, file("weights.bpk")?))
 }
 
-/// The encoder of a run after its last step. Its name is that of the folder.
+/// Reads the encoder that a run has after its last step. It is named after the folder.
 fn run_parts(folder: &Path, manifest: &[u8]) -> Result<(String, EncoderConfig, Vec<u8>)> {
     let note: RunNote = serde_json::from_slice(manifest).map_err(|error| unknown(folder, &error))?;
     let weights = read_whole(&folder.join("encoder.bpk"), &note.encoder_sha256, "train again")?;

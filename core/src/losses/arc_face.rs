@@ -127,9 +127,8 @@ impl BuildLoss for ArcFaceConfig {
         above_zero("arc_face", "scale", self.scale, 30.0)?;
         within("arc_face", "margin", self.margin, 0.0..=std::f64::consts::FRAC_PI_2, 0.5)?;
         within("arc_face", "label_smoothing", self.label_smoothing, 0.0..=1.0, 0.1)?;
-        let bound = 1.0 / (context.dimension as f64).sqrt();
         within("arc_face", "number of sub-centres", self.sub_centres, 1..=1000, 3)?;
-        let proxies = context.uniform_proxies(context.fine_classes() * self.sub_centres, bound);
+        let proxies = context.class_proxies(self.sub_centres);
         Ok(ArcFace { proxies, config: self.clone() })
     }
 }

@@ -14,9 +14,9 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, not_negative, one_hot};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, not_negative};
 use crate::Result;
-use crate::geometry::{Space, normalise};
+use crate::geometry::Space;
 
 /// Settings of [`CosFace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,8 +62,7 @@ impl BuildLoss for CosFaceConfig {
     fn init(&self, context: &LossContext) -> Result<CosFace> {
         above_zero("cos_face", "scale", self.scale, 64.0)?;
         not_negative("cos_face", "margin", self.margin, 0.35)?;
-        let bound = 1.0 / (context.dimension as f64).sqrt();
-        let proxies = context.uniform_proxies(context.fine_classes(), bound);
+        let proxies = context.class_proxies(1);
         Ok(CosFace { proxies, config: self.clone() })
     }
 }
@@ -72,10 +71,7 @@ impl Objective for CosFace {
     /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         batch.on_known(|batch| {
-            let proxies = normalise(self.proxies.val());
-            let [classes, _] = proxies.dims();
-            let cosines = normalise(batch.embeddings.clone()).matmul(proxies.transpose());
-            let own = one_hot(batch.labels, classes, &cosines);
+            let [cosines, own] = batch.class_cosines(self.proxies.val());
             let logits = (cosines - own.clone() * self.config.margin) * self.config.scale;
             (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64)
         })

@@ -96,8 +96,7 @@ impl BuildLoss for CslConfig {
                 "give one finite number of at least 0 for each level, coarse to fine",
             ));
         }
-        let bound = 1.0 / (context.dimension as f64).sqrt();
-        let proxies = context.uniform_proxies(context.fine_classes(), bound);
+        let proxies = context.class_proxies(1);
         Ok(Csl { proxies, classes: context.fine_paths(), margins, config: self.clone() })
     }
 }

@@ -19,7 +19,7 @@
 //! | scores, cosines, distances, and the pairs of one class | [`Batch::scores`], `Batch::cosines`, `Batch::distances`, [`Batch::pairs`] |
 //! | the pairs or triplets that a [miner](crate::miners) chooses | [`Batch::mined_pairs`], [`Batch::mine`] |
 //! | the items that queries are compared with | [`Batch::items`]: the batch, or a reference set |
-//! | proxies | [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`] |
+//! | proxies | [`LossContext::class_proxies`], [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`] |
 //! | buffers | [`LossContext::buffer`] |
 //! | random draws | [`Draws::stream`] at a step, [`LossContext::stream`] at the start |
 //! | constants, masks, means, closed-form gradients | `algebra.rs` |
@@ -264,6 +264,15 @@ impl<'a> Batch<'a> {
         normalise(self.embeddings.clone()).matmul(normalise(self.items().embeddings).transpose())
     }
 
+    /// The cosine of each row with each proxy of proxies [C, d] of the fine classes, and 1 at the row's own class: both
+    /// [B, C].
+    pub(crate) fn class_cosines(&self, proxies: Tensor<2>) -> [Tensor<2>; 2] {
+        let [classes, _] = proxies.dims();
+        let cosines = normalise(self.embeddings.clone()).matmul(normalise(proxies).transpose());
+        let own = one_hot(self.labels, classes, &cosines);
+        [cosines, own]
+    }
+
     /// The Euclidean distance of each row to each item, both scaled to unit length, [B, M].
     pub(crate) fn distances(&self) -> Tensor<2> {
         distances(normalise(self.embeddings.clone()), normalise(self.items().embeddings))
@@ -394,6 +403,11 @@ impl<'a> LossContext<'a> {
         let mut part = self.clone();
         part.position.push(number as u64);
         part
+    }
+
+    /// Proxies of the fine classes, `each` of them for a class, from U(−1/√d, 1/√d): [C·each, d], class by class.
+    pub fn class_proxies(&self, each: usize) -> Param<Tensor<2>> {
+        self.uniform_proxies(self.fine_classes() * each, 1.0 / (self.dimension as f64).sqrt())
     }
 
     /// Proxies [count, d] from U(−bound, bound).

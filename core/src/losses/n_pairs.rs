@@ -1,12 +1,12 @@
-//! N-pairs: a query of each class finds its one positive among those of all classes (Sohn, *Improved Deep Metric Learning with
-//! Multi-class N-pair Loss Objective*, NeurIPS 2016, eq. 7).
+//! N-pairs: each class gives a query and a positive, and the query has to find its positive among those of all classes (Sohn,
+//! *Improved Deep Metric Learning with Multi-class N-pair Loss Objective*, NeurIPS 2016, eq. 7).
 //!
 //! ```text
 //! L = −(1/N) Σ_c log softmax_c'(s · x_c·x⁺_c') at c' = c
 //! ```
 //!
-//! x_c is the first item of class c in the batch, and x⁺_c the next one: of the other items of the class nothing is seen. N is
-//! the number of classes with a pair. In the paper embeddings are of any length, and their squared lengths are added to the
+//! x_c is the first item of class c in the batch, and x⁺_c the next one. The loss does not see the other items of the class. N
+//! is the number of classes with a pair. In the paper embeddings are of any length, and their squared lengths are added to the
 //! loss. Here they are scaled to unit length, and s takes the place of the length. [`nt_xent`](super::nt_xent) has all pairs.
 //!
 //! The loss is smooth. With one class it is 0, and without pairs, too. With a reference set x⁺_c is its first item of the class.

@@ -68,8 +68,7 @@ impl BuildLoss for NormSoftmaxConfig {
     /// Proxies come from U(−1/√d, 1/√d).
     fn init(&self, context: &LossContext) -> Result<NormSoftmax> {
         above_zero("norm_softmax", "temperature", self.temperature, 0.05)?;
-        let bound = 1.0 / (context.dimension as f64).sqrt();
-        let proxies = context.uniform_proxies(context.fine_classes(), bound);
+        let proxies = context.class_proxies(1);
         Ok(NormSoftmax { proxies, config: self.clone() })
     }
 }

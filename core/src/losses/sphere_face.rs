@@ -20,10 +20,10 @@ use burn::tensor::{Tensor, activation::log_softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, one_hot, within,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, within,
 };
 use crate::Result;
-use crate::geometry::{Space, normalise};
+use crate::geometry::Space;
 
 /// Settings of [`SphereFace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,8 +69,7 @@ impl BuildLoss for SphereFaceConfig {
     fn init(&self, context: &LossContext) -> Result<SphereFace> {
         above_zero("sphere_face", "scale", self.scale, 30.0)?;
         within("sphere_face", "margin", self.margin, 1..=8, 4)?;
-        let bound = 1.0 / (context.dimension as f64).sqrt();
-        let proxies = context.uniform_proxies(context.fine_classes(), bound);
+        let proxies = context.class_proxies(1);
         Ok(SphereFace { proxies, config: self.clone() })
     }
 }
@@ -79,10 +78,7 @@ impl Objective for SphereFace {
     /// Labels must be below C or unknown.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         batch.on_known(|batch| {
-            let proxies = normalise(self.proxies.val());
-            let [classes, _] = proxies.dims();
-            let cosines = normalise(batch.embeddings.clone()).matmul(proxies.transpose());
-            let own = one_hot(batch.labels, classes, &cosines);
+            let [cosines, own] = batch.class_cosines(self.proxies.val());
             let own_cosines = (cosines.clone() * own.clone()).sum_dim(1);
             let beyond = multiplied(own_cosines.clone(), self.config.margin) - own_cosines;
             let logits = (cosines + own.clone() * beyond) * self.config.scale;

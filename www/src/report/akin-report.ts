@@ -176,6 +176,8 @@ export class AkinReport extends ShadowElement {
     const highest = Math.max(1, ...counts);
     const most = scores.most(column);
     const edge = (bin: number) => scores.text(column, (bin / BINS) * most);
+    const says = (count: number, bin: number) =>
+      `${format.count(count, "query", "queries")} from ${edge(bin)} to ${edge(bin + 1)}`;
     const of = filter.of === null ? "all queries" : scores.className(filter.level, filter.of);
     return html`<h3>${this.columnName(scores)} of ${of}</h3>
       <div class="bins" role="group" aria-label="How many queries have which score">
@@ -185,8 +187,8 @@ export class AkinReport extends ShadowElement {
               type="button"
               class="bin"
               aria-pressed=${filter.bin === bin}
-              aria-label="${format.count(count, "query", "queries")} from ${edge(bin)} to ${edge(bin + 1)}"
-              title="${format.count(count, "query", "queries")} from ${edge(bin)} to ${edge(bin + 1)}"
+              aria-label=${says(count, bin)}
+              title=${says(count, bin)}
               data-count=${count}
               ?disabled=${count === 0}
               @click=${() => this.narrow({ bin: filter.bin === bin ? null : bin })}

@@ -92,12 +92,17 @@ export class ReportScores {
   /** How many of the queries of a class are in each range of scores. */
   counts(column: number, { level, of }: Filter): number[] {
     const counts = Array.from({ length: BINS }, () => 0);
-    for (const query of this.queries(column, { level, of, bin: null })) counts[this.bin(column, query)]! += 1;
+    for (const query of this.passing(column, { level, of, bin: null })) counts[this.bin(column, query)]! += 1;
     return counts;
   }
 
   /** The queries that have a score and pass the filter, the worst first. */
-  queries(column: number, { level, of, bin }: Filter): number[] {
+  queries(column: number, filter: Filter): number[] {
+    const score = (query: number) => this.score(column, query);
+    return this.passing(column, filter).sort((a, b) => this.compare(column, score(a), score(b)) || a - b);
+  }
+
+  private passing(column: number, { level, of, bin }: Filter): number[] {
     const found: number[] = [];
     for (let query = 0; query < this.count; query++) {
       if (Number.isNaN(this.score(column, query))) continue;
@@ -105,7 +110,7 @@ export class ReportScores {
       if (bin !== null && this.bin(column, query) !== bin) continue;
       found.push(query);
     }
-    return found.sort((a, b) => this.compare(column, this.score(column, a), this.score(column, b)) || a - b);
+    return found;
   }
 
   /** The classes of a level, the worst mean first. */

@@ -38,6 +38,11 @@ def _mined(indices: Any, pairs: Pairs) -> Any:
     return (a, p), (b, n)
 
 
+def _positive_pairs(indices: Any, pairs: Pairs) -> Any:
+    """The rows and columns of the positive pairs: all of them, or those that a miner chose."""
+    return pairs.positives.nonzero(as_tuple=True) if indices is None else _mined(indices, pairs)[0]
+
+
 class MinedLoss(Loss):
     """A loss of pairs or triplets, which a miner can choose."""
 
@@ -455,11 +460,11 @@ class AngularLoss(MinedLoss):
         self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
     ) -> Any:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
-        chosen = pairs.positives.nonzero(as_tuple=True) if indices_tuple is None else _mined(indices_tuple, pairs)[0]
+        rows, columns = _positive_pairs(indices_tuple, pairs)
         steepness = math.tan(math.radians(self.alpha)) ** 2
-        own, other = queries[chosen[0]], items[chosen[1]]
+        own, other = queries[rows], items[columns]
         near = 2 * (1 + steepness) * (own * other).sum(1, keepdim=True)
-        found = log_one_plus_sum_exp(4 * steepness * scores(own + other, items) - near, pairs.negatives[chosen[0]])
+        found = log_one_plus_sum_exp(4 * steepness * scores(own + other, items) - near, pairs.negatives[rows])
         return found.sum() / max(len(found), 1)
 
 
@@ -471,8 +476,7 @@ class NPairsLoss(MinedLoss):
     Parameters
     ----------
     scale : float
-        s > 0, the scale of the scores. With embeddings of unit length, 16 trains better than the 1 of
-        pytorch-metric-learning.
+        s > 0, the scale of the scores. pytorch-metric-learning has none, which is 1; `akin train` has 16 by default.
     normalise : bool
         Whether to scale embeddings to unit length first. In the paper they keep their lengths.
     """
@@ -486,14 +490,14 @@ class NPairsLoss(MinedLoss):
         self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
     ) -> Any:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
-        chosen = pairs.positives.nonzero(as_tuple=True) if indices_tuple is None else _mined(indices_tuple, pairs)[0]
+        rows, columns = _positive_pairs(indices_tuple, pairs)
         first: dict[int, int] = {}
-        for place, label in enumerate(labels[chosen[0], -1].tolist()):
+        for place, label in enumerate(labels[rows, -1].tolist()):
             first.setdefault(label, place)
         if not first:
             return queries.sum() * 0.0
         places = torch.tensor([first[label] for label in sorted(first)], device=queries.device)
-        logits = self.scale * scores(queries[chosen[0][places]], items[chosen[1][places]])
+        logits = self.scale * scores(queries[rows[places]], items[columns[places]])
         return torch.nn.functional.cross_entropy(logits, torch.arange(len(places), device=queries.device))
 
 
