@@ -100,7 +100,7 @@ fn print_row(
 ) {
     let mut gradient = vec![0.0; scores.len()];
     let mut loss = 0.0;
-    let seconds = median(|| loss = ranks.batch(scores, size, &mut gradient, &places).sum);
+    let seconds = median(|| loss = ranks.batch(scores, size, &mut gradient, &places).sum());
     if size > 512 {
         return println!("{name:<34}{size:>6}{:>9.1} ms", 1e3 * seconds);
     }

@@ -20,7 +20,7 @@ import akin.torch._ranks as ranks
 import torch
 import torch.multiprocessing as processes
 from pytorch_metric_learning import losses as library
-from pytorch_metric_learning import miners
+from pytorch_metric_learning import miners, reducers, regularizers
 from pytorch_metric_learning.utils.distributed import DistributedLossWrapper
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -268,7 +268,8 @@ def check_bins():
         loss = losses.BlackboxAP(step=params["lambda_val"], margin=params["margin"])
         labels = inputs["labels"].reshape(len(inputs["labels"]), -1)[:, -1]
         rows = inputs["embeddings"]
-        found = loss.with_noise(rows @ rows.T, labels[:, None] == labels, inputs["noise"].detach())
+        (part,) = loss.with_noise(rows @ rows.T, labels[:, None] == labels, inputs["noise"].detach())
+        found = part.mean()
         # The reference divides by |P| + 1e-5, and computes in single precision.
         agreement.check(case, found, outputs["loss"], 1e-4)
         found.backward()
@@ -405,74 +406,50 @@ def ragged(name):
         yield case.get("case", name), case.get("params", {}), inputs, case["outputs"]
 
 
+#: Losses that pytorch-metric-learning has, too, their settings, and whether its miners choose for them.
+LIBRARY = [
+    ("ContrastiveLoss", {}, True),
+    ("ContrastiveLoss", {"pos_margin": 0.2, "neg_margin": 1.3}, True),
+    ("TripletMarginLoss", {}, True),
+    ("TripletMarginLoss", {"margin": 0.3, "smooth_loss": True}, True),
+    ("TripletMarginLoss", {"margin": 0.3, "swap": True}, True),
+    ("MarginLoss", {}, True),
+    ("MarginLoss", {"nu": 0.1, "learn_beta": True}, True),
+    ("MarginLoss", {"nu": 0.1, "learn_beta": True, "num_classes": 9}, True),
+    ("MultiSimilarityLoss", {}, True),
+    ("NTXentLoss", {}, True),
+    ("SupConLoss", {}, True),
+    ("CircleLoss", {}, True),
+    ("LiftedStructureLoss", {}, False),
+    ("AngularLoss", {}, True),
+    ("AngularLoss", {"alpha": 25}, True),
+    ("NPairsLoss", {}, False),
+    ("RankedListLoss", {"margin": 0.4, "Tn": 10}, False),
+    ("SubCenterArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("FastAPLoss", {"num_bins": 7}, False),
+    ("NormalizedSoftmaxLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("ArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("CosFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("SphereFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("SphereFaceLoss", {"num_classes": 9, "embedding_size": 16, "margin": 3, "scale": 4}, False),
+    ("ProxyAnchorLoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("ProxyNCALoss", {"num_classes": 9, "embedding_size": 16}, False),
+    ("SoftTripleLoss", {"num_classes": 9, "embedding_size": 16}, False),
+]  # fmt: skip
+
+
 def check_library():
     """Our losses beside those of pytorch-metric-learning with the same name, with its miners and reference sets."""
     agreement = Agreement()
     generator = torch.Generator().manual_seed(3)
-
-    def draw(count):
-        rows = torch.randn(count, 16, generator=generator, dtype=torch.float64)
-        return rows, torch.randint(9, (count,), generator=generator)
-
-    for name, options, is_mined in [
-        ("ContrastiveLoss", {}, True),
-        ("ContrastiveLoss", {"pos_margin": 0.2, "neg_margin": 1.3}, True),
-        ("TripletMarginLoss", {}, True),
-        ("TripletMarginLoss", {"margin": 0.3, "smooth_loss": True}, True),
-        ("TripletMarginLoss", {"margin": 0.3, "swap": True}, True),
-        ("MarginLoss", {}, True),
-        ("MarginLoss", {"nu": 0.1, "learn_beta": True}, True),
-        ("MarginLoss", {"nu": 0.1, "learn_beta": True, "num_classes": 9}, True),
-        ("MultiSimilarityLoss", {}, True),
-        ("NTXentLoss", {}, True),
-        ("SupConLoss", {}, True),
-        ("CircleLoss", {}, True),
-        ("LiftedStructureLoss", {}, False),
-        ("AngularLoss", {}, True),
-        ("AngularLoss", {"alpha": 25}, True),
-        ("NPairsLoss", {}, False),
-        ("RankedListLoss", {"margin": 0.4, "Tn": 10}, False),
-        ("SubCenterArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("FastAPLoss", {"num_bins": 7}, False),
-        ("NormalizedSoftmaxLoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("ArcFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("CosFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("SphereFaceLoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("SphereFaceLoss", {"num_classes": 9, "embedding_size": 16, "margin": 3, "scale": 4}, False),
-        ("ProxyAnchorLoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("ProxyNCALoss", {"num_classes": 9, "embedding_size": 16}, False),
-        ("SoftTripleLoss", {"num_classes": 9, "embedding_size": 16}, False),
-    ]:  # fmt: skip
-        ours, theirs = getattr(losses, name)(**options), getattr(library, name)(**options)
-        if hasattr(ours, "proxies"):
-            ours.proxies.data = torch.randn(ours.proxies.shape, generator=generator, dtype=torch.float64)
-            weights = next(theirs.parameters())
-            weights.data = ours.proxies.data if weights.shape == ours.proxies.shape else ours.proxies.data.T.clone()
-        ours.double()
-        theirs.double()
+    for name, options, is_mined in LIBRARY:
+        both = beside(name, options, generator)
         for mined, has_reference in [(False, False), (True, False), (False, True), (True, True)]:
             if (mined and not is_mined) or (has_reference and not is_mined) or (has_reference and "swap" in options):
                 continue
-            rows, labels = draw(40)
-            reference = draw(30) if has_reference else (None, None)
-            chosen = miners.TripletMarginMiner(0.3)(rows, labels, *reference) if mined else None
-            gradients = []
-            for loss in (theirs, ours):
-                loss.zero_grad()
-                again = rows.clone().requires_grad_()
-                given, against = again, reference[0]
-                if name == "AngularLoss":
-                    # The library leaves the length of negatives as it is.
-                    given = torch.nn.functional.normalize(again)
-                    against = None if against is None else torch.nn.functional.normalize(against)
-                value = loss(given, labels, chosen, against, reference[1])
-                value.backward()
-                gradients.append([value.detach(), again.grad, *(part.grad.clone() for part in loss.parameters())])
-            for expected, found in zip(*gradients, strict=True):
-                expected = expected.T if expected.shape != found.shape else expected
-                agreement.check(f"{name} {options} {mined} {has_reference}", found, expected.tolist(), 1e-7)
+            check_beside(agreement, both, generator, f"{name} {options}", mined=mined, has_reference=has_reference)
     for options in ({}, {"invariance_lambda": 3, "variance_mu": 2, "covariance_v": 5, "eps": 0.1}):
-        views = [draw(40)[0] / 2, draw(40)[0]]
+        views = [drawn(40, generator)[0] / 2, drawn(40, generator)[0]]
         gradients = []
         for loss in (library.VICRegLoss(**options), losses.VICRegLoss(**options)):
             again = [rows.clone().requires_grad_() for rows in views]
@@ -482,6 +459,102 @@ def check_library():
             agreement.check(f"VICRegLoss {options}", found, expected.tolist(), 1e-7)
     assert isinstance(losses.SupAP(), library.BaseMetricLossFunction)
     agreement.say("pytorch-metric-learning")
+
+
+def drawn(count, generator):
+    rows = torch.randn(count, 16, generator=generator, dtype=torch.float64)
+    return rows, torch.randint(9, (count,), generator=generator)
+
+
+def beside(name, options, generator, own_options=None):
+    """The loss of pytorch-metric-learning and ours, with the same proxies."""
+    theirs, ours = getattr(library, name)(**options), getattr(losses, name)(**(own_options or options))
+    if hasattr(ours, "proxies"):
+        ours.proxies.data = torch.randn(ours.proxies.shape, generator=generator, dtype=torch.float64)
+        weights = next(theirs.parameters())
+        weights.data = ours.proxies.data if weights.shape == ours.proxies.shape else ours.proxies.data.T.clone()
+    return theirs.double(), ours.double()
+
+
+def check_beside(agreement, both, generator, what, *, mined=False, has_reference=False):
+    """Holds the values and gradients of both losses to each other."""
+    rows, labels = drawn(40, generator)
+    reference = drawn(30, generator) if has_reference else (None, None)
+    chosen = miners.TripletMarginMiner(0.3)(rows, labels, *reference) if mined else None
+    gradients = []
+    for loss in both:
+        loss.zero_grad()
+        again = rows.clone().requires_grad_()
+        given, against = again, reference[0]
+        if isinstance(loss, (library.AngularLoss, losses.AngularLoss)):
+            # The library leaves the length of negatives as it is.
+            given = torch.nn.functional.normalize(again)
+            against = None if against is None else torch.nn.functional.normalize(against)
+        value = loss(given, labels, chosen, against, reference[1])
+        value.backward()
+        gradients.append([value.detach(), again.grad, *(part.grad.clone() for part in loss.parameters())])
+    for expected, found in zip(*gradients, strict=True):
+        expected = expected.T if expected.shape != found.shape else expected
+        agreement.check(f"{what} {mined} {has_reference}", found, expected.tolist(), 1e-7)
+
+
+def check_reducers():
+    """Reducers and regularisers of embeddings beside those of pytorch-metric-learning, and in every loss."""
+    agreement = Agreement()
+    generator = torch.Generator().manual_seed(4)
+    # There these losses are columns, so that a reducer with weights of classes gives each loss the weights of all.
+    of_columns = ("MultiSimilarityLoss", "CircleLoss", "LiftedStructureLoss", "AngularLoss")
+    without_anchors = ("TripletMarginLoss", "MarginLoss", "LiftedStructureLoss", "AngularLoss")
+    for name, options, is_mined in LIBRARY:
+        for reducer in [
+            reducers.MeanReducer(), reducers.SumReducer(), reducers.AvgNonZeroReducer(),
+            reducers.ThresholdReducer(low=0.1),
+            *([] if name in of_columns else [reducers.ClassWeightedReducer(torch.linspace(1, 3, 9))]),
+            *([] if name in without_anchors else [reducers.PerAnchorReducer()]),
+            *([reducers.DivisorReducer()] if name in ("MarginLoss", "ProxyAnchorLoss") else []),
+            *([reducers.MultipleReducers({"pos_loss": reducers.SumReducer()})] if name == "ContrastiveLoss" else []),
+        ]:  # fmt: skip
+            both = beside(name, {**options, "reducer": reducer}, generator)
+            for mined in [False, True] if is_mined else [False]:
+                check_beside(agreement, both, generator, f"{name} {options} {reducer}", mined=mined)
+    settings = {"num_classes": 9, "embedding_size": 16}
+    for theirs, ours in [
+        (regularizers.LpRegularizer(), losses.LpRegularizer()),
+        (regularizers.LpRegularizer(p=1, power=2), losses.LpRegularizer(p=1, power=2)),
+        (regularizers.LpRegularizer(p=3), regularizers.LpRegularizer(p=3)),
+        (regularizers.ZeroMeanRegularizer(), losses.ZeroMeanRegularizer()),
+    ]:
+        for name, options in [("ContrastiveLoss", {}), ("ArcFaceLoss", settings), ("FastAPLoss", {})]:
+            given = [
+                {**options, "embedding_regularizer": regularizer, "embedding_reg_weight": 0.3}
+                for regularizer in (theirs, ours)
+            ]
+            check_beside(agreement, beside(name, given[0], generator, given[1]), generator, f"{name} {ours}")
+    agreement.say("reducers and regularisers of pytorch-metric-learning")
+    embeddings, labels = batch()
+    # Here the mean is over what has a loss, or over another number than that of the losses.
+    other_mean = losses.ContrastiveLoss | losses.MarginLoss | losses.TripletMarginLoss | losses.ProxyAnchorLoss
+    other_mean |= losses.HierarchicalProxy | losses.Dpsh
+    for loss in everything():
+        if isinstance(loss, losses.Levels | losses.HyperbolicCrossEntropy):
+            continue
+        plain = loss(embeddings, labels).detach()
+        loss.reducer = torch.mean
+        found = loss(embeddings.requires_grad_(), labels)
+        assert isinstance(loss, other_mean) or torch.isclose(found, plain), type(loss).__name__
+        loss.reducer = lambda found: found[found > 0].sum() / 7
+        (gradient,) = torch.autograd.grad(loss(embeddings, labels), embeddings)
+        assert torch.isfinite(gradient).all() and gradient.abs().max() > 0, type(loss).__name__
+    for ranks.FUSED in (False, True):
+        for ranking in (losses.SupAP, losses.SmoothHap, losses.SupNDCG, losses.SmoothRecall, losses.FastAPLoss):
+            each = ranking(reducer=lambda found: found)(embeddings, labels)
+            alone = [
+                ranking()(embeddings[[query]], labels[[query]], ref_emb=embeddings, ref_labels=labels)
+                for query in range(64)
+            ]
+            assert ranking is losses.FastAPLoss or torch.allclose(each, torch.stack(alone), atol=1e-6), ranking
+            assert each.shape == (64,) and torch.isclose(each.mean(), ranking()(embeddings, labels)), ranking
+    print("reducers: in every loss, with one loss for each query of a ranking")
 
 
 def check_hierarchical_proxies():
@@ -666,6 +739,11 @@ def check_refusals():
         lambda: losses.HapSurrogate(relevance=losses.WeightedRelevance([1.0]))(embeddings, labels),
         lambda: losses.CSL(labels, 16),
         lambda: losses.Levels([library.ContrastiveLoss()])(embeddings, labels),
+        lambda: losses.HyperbolicCrossEntropy(reducer=torch.mean)(embeddings, labels),
+        lambda: losses.SupAP(reducer="mean"),
+        lambda: losses.SupAP(reducer=reducers.DoNothingReducer()),
+        lambda: losses.SupAP(embedding_regularizer=losses.LpRegularizer(), embedding_reg_weight=-1),
+        lambda: losses.LpRegularizer(p=0.5),
     ]:
         try:
             wrong()
@@ -737,6 +815,7 @@ if __name__ == "__main__":
     check_hyperbolic()
     check_hashing()
     check_library()
+    check_reducers()
     check_hierarchical_proxies()
     check_hier()
     check_training()

@@ -9,7 +9,7 @@
 //! nearest(queries, gallery, …)             the nearest items of each query
 //! Classifier(gallery, labels, …)           the classes that they vote for, and how far that holds
 //! Ranking(levels, …)                       one ranking: its metrics and its curve
-//! rank_loss(scores, places, …)             a ranking loss of a batch, and its gradient
+//! rank_losses(scores, places, …)           a ranking loss of each query, and its gradient
 //! Encoder(folder, name)                    pictures → embeddings, with the feature `encoder`
 //! ```
 //!
@@ -45,7 +45,7 @@ mod _akin {
     #[pymodule_export]
     use super::metrics::{Ranking, catalogue};
     #[pymodule_export]
-    use super::ranks::rank_loss;
+    use super::ranks::rank_losses;
     #[pymodule_export]
     use super::report::Report;
     #[pymodule_export]

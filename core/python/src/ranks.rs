@@ -47,34 +47,37 @@ impl Settings {
     }
 }
 
-/// The mean over queries of 1 − the value of their ranking, and its gradient by the scores, [Q, N].
+/// The losses, their gradient and the counts.
+type Losses<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// 1 − the value of the ranking of each query, [Q], its gradient by the scores, [Q, N], and how often each query counts, [Q].
 ///
-/// Scores are float32 or float64, [Q, N]; `places` has the place of each item, [Q, N], and `relevances` the relevance of each
-/// place, [Q, P]. A query without a relevant item is left out; the loss is 0 if no query has one.
+/// Scores are float32 or float64, [Q, N], and so is what it returns; `places` has the place of each item, [Q, N], and
+/// `relevances` the relevance of each place, [Q, P]. A query without a relevant item counts 0 times, the others once.
 #[pyfunction]
-pub(crate) fn rank_loss<'py>(
+pub(crate) fn rank_losses<'py>(
     py: Python<'py>,
     scores: &Bound<'py, PyAny>,
     places: PyReadonlyArray2<'py, i64>,
     relevances: PyReadonlyArray2<'py, f64>,
     settings: &str,
-) -> PyResult<(f64, Bound<'py, PyAny>)> {
+) -> PyResult<Losses<'py>> {
     let settings: Result<Settings> = serde_json::from_str(settings)
         .map_err(|error| refused(format!("the settings of the loss are no settings: {error}")));
     let ranks = settings.and_then(Settings::ranks).or_raise(py)?;
     match scores.extract::<PyReadonlyArray2<'py, f32>>() {
-        Ok(scores) => mean(py, &scores, &places, &relevances, &ranks),
-        Err(_) => mean(py, &scores.extract::<PyReadonlyArray2<'py, f64>>()?, &places, &relevances, &ranks),
+        Ok(scores) => losses(py, &scores, &places, &relevances, &ranks),
+        Err(_) => losses(py, &scores.extract::<PyReadonlyArray2<'py, f64>>()?, &places, &relevances, &ranks),
     }
 }
 
-fn mean<'py, S: Score + Element>(
+fn losses<'py, S: Score + Element>(
     py: Python<'py>,
     scores: &PyReadonlyArray2<'py, S>,
     places: &PyReadonlyArray2<'py, i64>,
     relevances: &PyReadonlyArray2<'py, f64>,
     ranks: &SmoothRanks,
-) -> PyResult<(f64, Bound<'py, PyAny>)> {
+) -> PyResult<Losses<'py>> {
     let [queries, items] = [0, 1].map(|axis| scores.shape()[axis]);
     let by_place = relevances.shape()[1];
     let arrays = || {
@@ -99,7 +102,7 @@ fn mean<'py, S: Score + Element>(
         Ok((scores, places, relevances))
     };
     let (scores, places, relevances) = arrays().or_raise(py)?;
-    let (value, gradient) = py.detach(|| {
+    let (losses, gradient) = py.detach(|| {
         let fill = |query: usize, row: &mut Places| {
             let own = &places[query * items..][..items];
             // They were checked.
@@ -107,12 +110,17 @@ fn mean<'py, S: Score + Element>(
             row.relevances.extend_from_slice(&relevances[query * by_place..][..by_place]);
         };
         let mut gradient = vec![S::from_f64(0.0); scores.len()];
-        let loss = ranks.batch(scores, items, &mut gradient, fill);
-        let share = 1.0 / loss.queries.max(1) as f64;
-        gradient.iter_mut().for_each(|slope| *slope = S::from_f64(slope.to_f64() * share));
-        (loss.sum * share, gradient)
+        let losses = ranks.batch(scores, items, &mut gradient, fill);
+        (losses, gradient)
     });
-    Ok((value, PyArray1::from_vec(py, gradient).reshape([queries, items])?.into_any()))
+    let vector = |number: fn(&Option<f64>) -> f64| {
+        PyArray1::from_iter(py, losses.0.iter().map(|loss| S::from_f64(number(loss)))).into_any()
+    };
+    Ok((
+        vector(|loss| loss.unwrap_or(0.0)),
+        PyArray1::from_vec(py, gradient).reshape([queries, items])?.into_any(),
+        vector(|loss| f64::from(u8::from(loss.is_some()))),
+    ))
 }
 
 fn refused(what: String) -> Error {

@@ -34,9 +34,9 @@ def test_golden_values_of_average_precision(name: str) -> None:
         else:
             chosen = settings(sigmoid=True, upper={"temperature": params["tau"], "slope": None})
         places = (fine[:, None] == fine).astype(np.int64)
-        value, slopes = _akin.rank_loss(rows @ rows.T, places, np.tile([0.0, 1.0], (len(rows), 1)), chosen)
-        assert value == pytest.approx(outputs["loss"], rel=1e-9)
-        gradient = slopes @ rows + slopes.T @ rows
+        losses, slopes, counts = _akin.rank_losses(rows @ rows.T, places, np.tile([0.0, 1.0], (len(rows), 1)), chosen)
+        assert losses.sum() / counts.sum() == pytest.approx(outputs["loss"], rel=1e-9)
+        gradient = (slopes @ rows + slopes.T @ rows) / counts.sum()
         expected = np.array(outputs["grad_embeddings"])
         np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
         checked += 1
@@ -52,20 +52,21 @@ def test_float32_is_that_of_float64_and_any_row_order() -> None:
     lower = {"slope": 25.0, "start": 0.5, "leak": 10.0}
     for value in ("precision", "discounted_gain", {"recall": {"cutoffs": [1, 4], "temperature": 1.0}}):
         chosen = settings(lower=lower, value=value)
-        whole, slopes = _akin.rank_loss(scores, places, relevances, chosen)
-        single, single_slopes = _akin.rank_loss(scores.astype(np.float32), places, relevances, chosen)
-        assert single == pytest.approx(whole, abs=1e-3) and single_slopes.dtype == np.float32
-        some, _ = _akin.rank_loss(scores[:20], places[:20], relevances[:20], chosen)
-        others, _ = _akin.rank_loss(scores[20:], places[20:], relevances[20:], chosen)
-        assert whole == pytest.approx((some + others) / 2)
+        whole, slopes, counts = _akin.rank_losses(scores, places, relevances, chosen)
+        assert (counts == 1).all()
+        single, single_slopes, _ = _akin.rank_losses(scores.astype(np.float32), places, relevances, chosen)
+        np.testing.assert_allclose(single, whole, atol=1e-2)
+        assert single.dtype == single_slopes.dtype == np.float32
+        some, _, _ = _akin.rank_losses(scores[20:], places[20:], relevances[20:], chosen)
+        np.testing.assert_array_equal(some, whole[20:])
         order = rng.permutation(40)
-        again, again_slopes = _akin.rank_loss(
+        again, again_slopes, _ = _akin.rank_losses(
             np.ascontiguousarray(scores[:, order]), np.ascontiguousarray(places[:, order]), relevances, chosen
         )
-        assert again == pytest.approx(whole)
+        np.testing.assert_allclose(again, whole, rtol=1e-9)
         np.testing.assert_allclose(again_slopes, slopes[:, order], atol=1e-9)
-    none, slopes = _akin.rank_loss(scores, np.zeros_like(places), relevances, settings())
-    assert none == 0 and not slopes.any()
+    none, slopes, counts = _akin.rank_losses(scores, np.zeros_like(places), relevances, settings())
+    assert not none.any() and not slopes.any() and not counts.any()
 
 
 def test_what_it_is_not_given_is_refused() -> None:
@@ -83,8 +84,8 @@ def test_what_it_is_not_given_is_refused() -> None:
         (scores, places, relevances, settings(upper={"temperature": 0.0})),
     ]:
         with pytest.raises(akin.Error):
-            _akin.rank_loss(*wrong)
+            _akin.rank_losses(*wrong)
     with pytest.raises(TypeError):
-        _akin.rank_loss(scores.astype(np.int64), places, relevances, settings())
-    value, slopes = _akin.rank_loss(scores * np.nan, places, relevances, settings())
-    assert np.isnan(value) and np.isnan(slopes).all()
+        _akin.rank_losses(scores.astype(np.int64), places, relevances, settings())
+    losses, slopes, _ = _akin.rank_losses(scores * np.nan, places, relevances, settings())
+    assert np.isnan(losses).all() and np.isnan(slopes).all()

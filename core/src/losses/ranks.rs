@@ -82,12 +82,12 @@ fn mean_by_ranks<S: Score + Element>(
     let mut gradient = vec![S::from_f64(0.0); scores.len()];
     let loss = ranks.batch(&scores, items, &mut gradient, places);
     drop(scores);
-    let mean = 1.0 / loss.queries.max(1) as f64;
+    let mean = 1.0 / loss.queries().max(1) as f64;
     gradient.iter_mut().for_each(|slope| *slope = S::from_f64(slope.to_f64() * mean));
     if symmetric {
         add_transposed(&mut gradient, items);
     }
-    (loss.sum * mean, TensorData::new(gradient, [queries, items]))
+    (loss.sum() * mean, TensorData::new(gradient, [queries, items]))
 }
 
 /// G ← G + Gᵀ for a square matrix of this size, in blocks that stay in the first-level cache.

@@ -39,13 +39,20 @@ impl Score for f64 {
     }
 }
 
-/// The loss of a batch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BatchLoss {
+/// The loss of each query of a batch; none for a query without a relevant item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchLoss(pub Vec<Option<f64>>);
+
+impl BatchLoss {
     /// The sum over the queries that have a relevant item.
-    pub sum: f64,
+    pub fn sum(&self) -> f64 {
+        self.0.iter().flatten().sum()
+    }
+
     /// The number of those queries.
-    pub queries: usize,
+    pub fn queries(&self) -> usize {
+        self.0.iter().flatten().count()
+    }
 }
 
 /// The places of the items of one query, and the relevance of each place.
@@ -73,7 +80,7 @@ struct Thread {
 }
 
 impl SmoothRanks {
-    /// Σ over queries of 1 − [`RankValue`](super::RankValue), and the gradient of that sum.
+    /// 1 − [`RankValue`](super::RankValue) of each query, and the gradient of their sum.
     ///
     /// `scores` and `gradient` are [Q, N], row by row. `places` fills in the places of the items of a query; it gets
     /// empty lists. A query without a relevant item is left out, and its gradient is 0. The result does not depend on
@@ -96,9 +103,7 @@ impl SmoothRanks {
             places(query, &mut thread.places);
             self.query_of_batch(thread, scores, gradient)
         };
-        let losses: Vec<Option<f64>> = for_each_query(scores, items, gradient, query);
-        let sum = losses.iter().flatten().sum();
-        BatchLoss { sum, queries: losses.iter().flatten().count() }
+        BatchLoss(for_each_query(scores, items, gradient, query))
     }
 
     fn query_of_batch<S: Score>(&self, thread: &mut Thread, scores: &[S], gradient: &mut [S]) -> Option<f64> {
@@ -218,7 +223,7 @@ mod tests {
             let mut gradient = [1.0; 12];
             let loss =
                 surrogate().batch(&scores, 6, &mut gradient, |query, places| every_third(query, places, 6));
-            assert!(loss.sum.is_nan() && loss.queries == 2);
+            assert!(loss.sum().is_nan() && loss.queries() == 2);
             assert!(gradient[..6].iter().all(|slope| slope.is_finite()));
             assert!(gradient[6..].iter().all(|slope| slope.is_nan()));
         }
@@ -231,7 +236,7 @@ mod tests {
             places.of_items.extend([0; 6]);
             places.relevances.extend([0.0, 1.0]);
         });
-        assert_eq!((loss, gradient), (BatchLoss { sum: 0.0, queries: 0 }, [0.0; 6]));
+        assert_eq!((loss, gradient), (BatchLoss(vec![None]), [0.0; 6]));
     }
 
     #[test]
@@ -241,13 +246,13 @@ mod tests {
             places.of_items.push(1);
             places.relevances.extend([0.0, 1.0]);
         });
-        assert_eq!((loss.sum, gradient), (0.0, [0.0]));
+        assert_eq!((loss.sum(), gradient), (0.0, [0.0]));
         let mut gradient = [1.0; 300];
         let equal = [0.5_f64; 300];
         let loss =
             surrogate().batch(&equal, 300, &mut gradient, |query, places| every_third(query, places, 300));
         // Each of the 100 relevant items has 100 at or above it, and 200 ties that count one half.
-        assert!((loss.sum - 0.5).abs() < 1e-12, "{}", loss.sum);
+        assert!((loss.sum() - 0.5).abs() < 1e-12, "{}", loss.sum());
         assert!(gradient.iter().sum::<f64>().abs() < 1e-9);
     }
 

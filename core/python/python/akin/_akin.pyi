@@ -56,9 +56,9 @@ def nearest(
     progress: Callable[[int, int], object] | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
 
-def rank_loss(
+def rank_losses(
     scores: NDArray[np.floating[Any]], places: NDArray[np.int64], relevances: NDArray[np.float64], settings: str
-) -> tuple[float, NDArray[np.floating[Any]]]: ...
+) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]], NDArray[np.floating[Any]]]: ...
 
 class Ranking:
     def __new__(

@@ -30,6 +30,9 @@ for images, labels in loader:                 # labels [B, 3]: order, family, sp
 | `Hpdh` | the likelihood of codes around a centre for each class of every level (HPDH) |
 | `Dpsh`, `Dtsh`, `Csq`, `Dcdh`, `Dcwh` | the likelihood of codes by pairs, triplets, and centres of the fine classes |
 
+Any of them takes a `reducer`, which makes one number of the losses of items, pairs or triplets, and an
+`embedding_regularizer` such as `LpRegularizer` or `ZeroMeanRegularizer`: see `Loss`.
+
 `ClassesSampler` draws batches of a few classes. `CrossBatchMemory` compares a batch with earlier ones, and `Gathered` with those of other processes.
 
 Each is called as the losses of pytorch-metric-learning are: `loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)`.
@@ -54,6 +57,7 @@ from ._average_precision import BlackboxAP, FastAPLoss, SoftbinAP
 from ._hashing import Csq, Dcdh, Dcwh, Dpsh, Dtsh, Hpdh
 from ._hier import Hier, Poincare
 from ._hyperbolic import HyperbolicCrossEntropy, HyperbolicMultiSimilarity
+from ._loss import Loss
 from ._pairs import (
     AngularLoss,
     CircleLoss,
@@ -94,6 +98,7 @@ from ._ranking import (
     SupNDCG,
     SupRecall,
 )
+from ._regularisers import LpRegularizer, ZeroMeanRegularizer
 from ._relevance import HierarchicalRelevance, PlainRelevance, WeightedRelevance
 from ._sampler import ClassesSampler
 from ._steps import LowerStep, UpperStep
@@ -127,7 +132,9 @@ __all__ = [
     "HyperbolicMultiSimilarity",
     "Levels",
     "LiftedStructureLoss",
+    "Loss",
     "LowerStep",
+    "LpRegularizer",
     "MarginLoss",
     "MultiSimilarityLoss",
     "NPairsLoss",
@@ -156,4 +163,5 @@ __all__ = [
     "UpperStep",
     "VICRegLoss",
     "WeightedRelevance",
+    "ZeroMeanRegularizer",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 
 from .._errors import ConfigError
-from ._loss import Loss, closed_form, scores
-from ._relevance import all_pairs, mean_weights, same_class
+from ._loss import Loss, Options, Terms, closed_form, scores
+from ._relevance import all_pairs, same_class
 from ._steps import check, check_choice
 
 
@@ -25,6 +25,12 @@ def _histograms(positions: Any, sets: tuple[Any, ...], bins: int) -> list[Any]:
     return [torch.stack(column, 1) for column in columns]
 
 
+def _one_minus_mean(precision: Any, positive: Any, positives: Any) -> Terms:
+    """1 − AP of each query, from the precision in its bins and the positives there, [Q, bins], and all positives [Q, N]."""
+    count = positives.sum(1)
+    return Terms(1 - (positive * precision).sum(1) / count.clamp(min=1), (count > 0).to(precision.dtype))
+
+
 def _check_bins(bins: int, least: int) -> None:
     if not least <= bins <= 1000:
         raise ConfigError(f"the number of bins is {bins}", f"give a number from {least} to 1000")
@@ -39,21 +45,21 @@ class FastAPLoss(Loss):
     ----------
     num_bins : int
         The number of intervals of squared distance, 0 … 4.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, num_bins: int = 10, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, num_bins: int = 10, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         _check_bins(num_bins, 1)
         self.num_bins = num_bins
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         positions = (1 - scores(queries, items)) * self.num_bins / 2
         positives, negatives = all_pairs(queries, labels, item_labels, itself=itself)
-        weights = mean_weights(positives)
-        weight, positive, every = _histograms(positions, (weights, positives, positives + negatives), self.num_bins + 1)
-        return weights.sum() - (weight * positive.cumsum(1) / every.cumsum(1).clamp(min=1e-12)).sum()
+        positive, every = _histograms(positions, (positives, positives + negatives), self.num_bins + 1)
+        precision = positive.cumsum(1) / every.cumsum(1).clamp(min=1e-12)
+        return [_one_minus_mean(precision, positive, positives)]
 
 
 class SoftbinAP(Loss):
@@ -71,8 +77,8 @@ class SoftbinAP(Loss):
     ties : {"end", "middle", "mean"}
         The precision at the items of a bin: down to its end, about its middle, or the mean over all orders of the bin
         (TAP of He et al., CVPR 2018).
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -81,16 +87,16 @@ class SoftbinAP(Loss):
         bins: int = 20,
         lowest: float = -1.0,
         ties: Literal["end", "middle", "mean"] = "end",
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         _check_bins(bins, 2)
         if not -1 <= lowest < 1:
             raise ConfigError(f"the lowest centre of a bin is {lowest}", "give a number from -1 to below 1")
         check_choice("the treatment of ties in SoftbinAP", ties, "end", "middle", "mean")
         self.bins, self.lowest, self.ties = bins, lowest, ties
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         last = self.bins - 1
         positions = ((1 - scores(queries, items)) * (last / (1 - self.lowest))).clamp(0, last)
         if itself:
@@ -98,10 +104,8 @@ class SoftbinAP(Loss):
             own = torch.eye(len(positions), dtype=torch.bool, device=positions.device)
             positions = positions.masked_fill(own, 0.0)
         positives = same_class(labels, item_labels).to(positions.dtype)
-        weights = mean_weights(positives)
-        sets = (weights, positives, torch.ones_like(positives))
-        weight, positive, every = _histograms(positions, sets, self.bins)
-        return weights.sum() - (weight * self._precision(positive, every)).sum()
+        positive, every = _histograms(positions, (positives, torch.ones_like(positives)), self.bins)
+        return [_one_minus_mean(self._precision(positive, every), positive, positives)]
 
     def _precision(self, positive: Any, every: Any) -> Any:
         positive_to, every_to = positive.cumsum(1), every.cumsum(1)
@@ -129,38 +133,42 @@ class BlackboxAP(Loss):
         α, by which negatives must score below positives.
     random_margin : bool
         Whether the margin of each pair is multiplied by a draw of |N(0, 1)|, as in the published code.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
-        self, *, step: float = 4.0, margin: float = 0.02, random_margin: bool = False, normalise: bool = True
+        self, *, step: float = 4.0, margin: float = 0.02, random_margin: bool = False, **options: Unpack[Options]
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the step of BlackboxAP", step, above=True)
         check("the margin of BlackboxAP", margin)
         self.step, self.margin, self.random_margin = step, margin, random_margin
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         found = scores(queries, items)
         noise = torch.randn_like(found) if self.random_margin else torch.ones_like(found)
         return self.with_noise(found, same_class(labels, item_labels), noise)
 
-    def with_noise(self, found: Any, same: Any, noise: Any) -> Any:
-        """The loss of scores [Q, N], with the margin of each pair multiplied by |noise|, [Q, N]."""
+    def with_noise(self, found: Any, same: Any, noise: Any) -> list[Terms]:
+        """The loss of each query, for scores [Q, N], with the margin of each pair multiplied by |noise|, [Q, N]."""
+
+        count = same.sum(1).to(found.dtype)
+        queries = (count > 0).sum().clamp(min=1)
 
         def compute(found: Any) -> tuple[Any, Any]:
             shift = torch.where(same, -0.5, 0.5).to(found.dtype)
             moved = found + self.margin * noise.abs() * shift
-            weight = mean_weights(same.to(found.dtype))
+            weight = same / count.clamp(min=1)[:, None]
             rank = _ranks(moved)
             # The rank of a positive among the positives.
             among = _ranks(torch.where(same, moved, -torch.inf))
-            value = (weight * (1 - among / rank)).sum()
-            slope = weight * among / rank.square()
-            return value, (_ranks(moved + self.step * slope) - rank) / self.step
+            value = (weight * (1 - among / rank)).sum(1)
+            # λ moves scores by the slope of the mean over queries.
+            slope = weight * among / rank.square() / queries
+            return value, (_ranks(moved + self.step * slope) - rank) * queries / self.step
 
-        return closed_form(found, compute)
+        return [Terms(closed_form(found, compute), (count > 0).to(found.dtype))]
 
 
 def _ranks(found: Any) -> Any:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 from torch.nn.functional import cross_entropy, softplus
 
 from .._errors import ConfigError
-from ._loss import Loss, closed_form, distances, group_sums, scores
-from ._pairs import MinedLoss, sum_over_triplets
+from ._loss import Additions, Loss, Terms, closed_form, distances, fixed, group_sums, scores
+from ._pairs import MinedLoss, hinge, sum_over_triplets, triplets
 from ._relevance import Pairs, class_paths
 from ._steps import check, check_choice
 
@@ -22,6 +22,11 @@ from ._steps import check, check_choice
 def _quantisation(outputs: Any) -> Any:
     """Σ (sign r − r)² over all outputs."""
     return (outputs.sign() - outputs).square().sum()
+
+
+def _quantised(outputs: Any, count: Any, weight: float) -> Terms:
+    """The same for each of `count` pairs or triplets, or 0 without any."""
+    return fixed(_quantisation(outputs) * (count > 0) / count.clamp(min=1), weight)
 
 
 def _check_sizes(classes: int, bits: int) -> None:
@@ -42,19 +47,23 @@ class Dpsh(MinedLoss):
     ----------
     quantisation_weight : float
         η, at least 0, as in the public code.
+    **options
+        As in `Loss`, but for `normalise`.
     """
 
-    def __init__(self, *, quantisation_weight: float = 10.0) -> None:
-        super().__init__(normalise=False)
+    def __init__(self, *, quantisation_weight: float = 10.0, **options: Unpack[Additions]) -> None:
+        super().__init__(normalise=False, **options)
         check("the quantisation weight of DPSH", quantisation_weight)
         self.quantisation_weight = quantisation_weight
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         theta = scores(queries, items) / 2
-        unlikely = softplus(-theta) * pairs.positives + softplus(theta) * pairs.negatives
         count = (pairs.positives + pairs.negatives).sum()
-        total = unlikely.sum() + self.quantisation_weight * _quantisation(queries)
-        return total * (count > 0) / count.clamp(min=1)
+        return [
+            Terms(softplus(-theta), pairs.positives, count, "pos_pair"),
+            Terms(softplus(theta), pairs.negatives, count, "neg_pair"),
+            _quantised(queries, count, self.quantisation_weight),
+        ]
 
 
 class Dtsh(MinedLoss):
@@ -66,24 +75,33 @@ class Dtsh(MinedLoss):
         α. By default half the number of bits.
     quantisation_weight : float
         λ, at least 0.
+    **options
+        As in `Loss`, but for `normalise`.
     """
 
-    def __init__(self, *, margin: float | None = None, quantisation_weight: float = 100.0) -> None:
-        super().__init__(normalise=False)
+    def __init__(
+        self, *, margin: float | None = None, quantisation_weight: float = 100.0, **options: Unpack[Additions]
+    ) -> None:
+        super().__init__(normalise=False, **options)
         check("the margin of DTSH", margin or 0.0)
         check("the quantisation weight of DTSH", quantisation_weight)
         self.margin, self.quantisation_weight = margin, quantisation_weight
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         margin = queries.shape[1] / 2 if self.margin is None else self.margin
+        gaps = -scores(queries, items) / 2
+        count = (pairs.positives.sum(1) * pairs.negatives.sum(1)).sum()
+        quantised = _quantised(queries, count, self.quantisation_weight)
+        if self.reducer is not None:
+            a, p, n = triplets(pairs)
+            losses, _ = hinge(gaps[a, p] - gaps[a, n] + margin, smooth=True)
+            return [Terms(losses, kind="triplet", indices=[a, p, n]), quantised]
 
         def compute(gaps: Any) -> tuple[Any, Any]:
             total, _, gradient = sum_over_triplets(gaps, pairs, margin, smooth=True)
             return total, gradient
 
-        count = (pairs.positives.sum(1) * pairs.negatives.sum(1)).sum()
-        total = closed_form(-scores(queries, items) / 2, compute) + self.quantisation_weight * _quantisation(queries)
-        return total * (count > 0) / count.clamp(min=1)
+        return [fixed(closed_form(gaps, compute) / count.clamp(min=1)), quantised]
 
 
 class Csq(Loss):
@@ -102,6 +120,8 @@ class Csq(Loss):
         The paper's log cosh(|y| − 1), or the (|y| − 1)² of the authors' code.
     pair_weight : float
         The weight of pairs of the two halves of the batch: 0.2 in the authors' code.
+    **options
+        As in `Loss`, but for `normalise`. A reducer gets the losses of items.
 
     Attributes
     ----------
@@ -119,8 +139,9 @@ class Csq(Loss):
         quantisation_weight: float = 0.05,
         quantisation: Literal["log_cosh", "squared"] = "log_cosh",
         pair_weight: float = 0.0,
+        **options: Unpack[Additions],
     ) -> None:
-        super().__init__(normalise=False)
+        super().__init__(normalise=False, **options)
         check("the quantisation weight of CSQ", quantisation_weight)
         check("the pair weight of CSQ", pair_weight)
         check_choice("the quantisation of CSQ", quantisation, "log_cosh", "squared")
@@ -132,19 +153,19 @@ class Csq(Loss):
         self.register_buffer("centres", _codes(num_classes, embedding_size))
         self.quantisation_weight, self.quantisation, self.pair_weight = quantisation_weight, quantisation, pair_weight
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         fine = labels[:, -1].long()
         central = softplus(-2 * queries * self.centres[fine].to(queries.dtype))
         squashed = queries.tanh()
         short = squashed.abs() - 1
         quantised = short.square() if self.quantisation == "squared" else short.cosh().log()
-        loss = (central + self.quantisation_weight * quantised).mean()
+        terms = [Terms((central + self.quantisation_weight * quantised).mean(1))]
         half = len(queries) // 2
         if self.pair_weight == 0 or half == 0:
-            return loss
+            return terms
         theta = 10 / queries.shape[1] * scores(squashed[:half], squashed[half : 2 * half])
         same = (fine[:half, None] == fine[half : 2 * half]).to(theta.dtype)
-        return loss + self.pair_weight * (softplus(theta) - theta * same).mean()
+        return [*terms, fixed((softplus(theta) - theta * same).mean(), self.pair_weight)]
 
 
 def _codes(count: int, bits: int) -> Any:
@@ -182,6 +203,8 @@ class Dcdh(Loss):
         λ, the weight of the similarity of the centres.
     quantisation_weight : float
         η, at least 0.
+    **options
+        As in `Loss`, but for `normalise`.
 
     Attributes
     ----------
@@ -197,8 +220,9 @@ class Dcdh(Loss):
         deviation: float = 2.0,
         centre_weight: float = 0.1,
         quantisation_weight: float = 0.01,
+        **options: Unpack[Additions],
     ) -> None:
-        super().__init__(normalise=False)
+        super().__init__(normalise=False, **options)
         check("the deviation of DCDH", deviation, above=True)
         check("the centre weight of DCDH", centre_weight)
         check("the quantisation weight of DCDH", quantisation_weight)
@@ -206,17 +230,17 @@ class Dcdh(Loss):
         self.centres = torch.nn.Parameter(torch.randn(num_classes, embedding_size))
         self.deviation, self.centre_weight, self.quantisation_weight = deviation, centre_weight, quantisation_weight
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         fine = labels[:, -1].long()
         centres = self.centres.to(queries.dtype)
         # ‖r‖² is the same for all classes of an item, so that it cancels.
         exponents = (scores(queries, centres) - centres.square().sum(1) / 2) / self.deviation**2
-        loss = cross_entropy(exponents, fine)
+        losses = cross_entropy(exponents, fine, reduction="none")
         with torch.no_grad():
             sums, counts = group_sums(queries.sign(), fine, len(centres))
             targets = ((sums / counts.clamp(min=1))[fine] + self.quantisation_weight * queries).sign()
-        loss = loss + self.quantisation_weight * (targets - queries).square().sum(1).mean()
-        return loss + self.centre_weight * self._similarity(centres)
+        losses = losses + self.quantisation_weight * (targets - queries).square().sum(1)
+        return [Terms(losses), fixed(self._similarity(centres), self.centre_weight)]
 
     def _similarity(self, centres: Any) -> Any:
         """The mean of log(1 + exp Θ) over all pairs of two centres, with Θ = (K/2) cos."""
@@ -230,8 +254,10 @@ class Dcdh(Loss):
 class _Centred(Loss):
     """A likelihood of classes around centres that are not learned but recomputed."""
 
-    def __init__(self, cube: float, cube_weight: float, quantisation_weight: float, floor: float) -> None:
-        super().__init__(normalise=False)
+    def __init__(
+        self, cube: float, cube_weight: float, quantisation_weight: float, floor: float, **options: Unpack[Additions]
+    ) -> None:
+        super().__init__(normalise=False, **options)
         name = type(self).__name__
         check(f"the cube of {name}", cube, above=True)
         check(f"the cube weight of {name}", cube_weight)
@@ -241,12 +267,12 @@ class _Centred(Loss):
         self.floor = floor
 
     def likelihood(self, exponents: Any, classes: Any) -> Any:
-        """−Σ_i log(p_i + ε) with p_i = e_iy / (Σ_c e_ic + ε)."""
+        """−log(p_i + ε) of each item with p_i = e_iy / (Σ_c e_ic + ε)."""
         if self.floor == 0:
-            return cross_entropy(exponents, classes, reduction="sum")
+            return cross_entropy(exponents, classes, reduction="none")
         densities = exponents.exp()
         shares = densities / (densities.sum(1, keepdim=True) + self.floor) + self.floor
-        return -shares.log().gather(1, classes[:, None]).sum()
+        return -shares.log().gather(1, classes[:, None])[:, 0]
 
 
 class Dcwh(_Centred):
@@ -266,6 +292,8 @@ class Dcwh(_Centred):
         ρ > 0, half the width of the cube that outputs should be in, and η₁.
     quantisation_weight : float
         η₂, at least 0.
+    **options
+        As in `Loss`, but for `normalise`.
 
     Attributes
     ----------
@@ -285,21 +313,23 @@ class Dcwh(_Centred):
         cube: float = 1.1,
         cube_weight: float = 10.0,
         quantisation_weight: float = 0.01,
+        **options: Unpack[Additions],
     ) -> None:
-        super().__init__(cube, cube_weight, quantisation_weight, floor)
+        super().__init__(cube, cube_weight, quantisation_weight, floor, **options)
         check("the deviation of Dcwh", deviation, above=True)
         _check_sizes(num_classes, embedding_size)
         self.deviation = deviation
         self.register_buffer("centres", torch.randn(num_classes, embedding_size))
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         gaps = distances(queries, self.centres.to(queries.dtype))
         unlikely = self.likelihood(-gaps.square() / (2 * self.deviation**2), labels[:, -1].long())
         share = 1 / len(queries)
         below, above = ((side - self.cube).clamp(min=0).sum() for side in (-queries, queries))
         # As in the code, which divides these two by the size of the batch once more.
         outside = self.cube_weight * (below + share * above)
-        return share * (unlikely + outside + share * self.quantisation_weight * _quantisation(queries))
+        quantised = share * self.quantisation_weight * _quantisation(queries)
+        return [Terms(unlikely), fixed(outside + quantised, share)]
 
     @torch.no_grad()
     def update_centres(self, embeddings: Any, labels: Any) -> None:
@@ -327,6 +357,8 @@ class Hpdh(_Centred):
         As in `Dcwh`.
     mean_over_bits : bool
         Whether the two regularisers are divided by the number of bits.
+    **options
+        As in `Loss`, but for `normalise`. A reducer gets the losses of items on each level.
 
     Attributes
     ----------
@@ -348,8 +380,9 @@ class Hpdh(_Centred):
         cube_weight: float = 10.0,
         quantisation_weight: float = 0.1,
         mean_over_bits: bool = True,
+        **options: Unpack[Additions],
     ) -> None:
-        super().__init__(cube, cube_weight, quantisation_weight, floor)
+        super().__init__(cube, cube_weight, quantisation_weight, floor, **options)
         classes = class_paths(class_labels)
         levels = classes.shape[1]
         if deviations is None:
@@ -367,16 +400,16 @@ class Hpdh(_Centred):
             count = int(classes[:, level].max()) + 1
             self.register_buffer(f"centres_{level}", torch.randn(count, embedding_size))
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         rows, bits = queries.shape
         outside = (queries.abs() - self.cube).clamp(min=0).sum()
         regularisers = self.cube_weight * outside + self.quantisation_weight * _quantisation(queries)
-        total = regularisers / (rows * bits if self.mean_over_bits else rows)
+        terms = [fixed(regularisers / (rows * bits if self.mean_over_bits else rows))]
         for level, deviation in enumerate(self.deviations):
             gaps = distances(queries, self._centres(level).to(queries.dtype))
             exponents = -gaps.square() / (2 * deviation) if self.squared else -gaps / (2 * deviation**2)
-            total = total + self.likelihood(exponents, labels[:, level].long()) / rows
-        return total
+            terms.append(Terms(self.likelihood(exponents, labels[:, level].long())))
+        return terms
 
     def _centres(self, level: int) -> Any:
         return getattr(self, f"centres_{level}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 
 from ._hier import Poincare
-from ._loss import Loss, scores
+from ._loss import Additions, Loss, Terms, fixed, scores
 from ._pairs import MinedLoss, multi_similarity
 from ._relevance import Pairs, same_class
 from ._steps import check
@@ -27,15 +27,19 @@ class HyperbolicMultiSimilarity(MinedLoss):
         The ball of the embeddings. Without it, embeddings are directions.
     alpha, beta : float
         The weights of positives and of negatives, above 0.
+    **options
+        As in `Loss`, but for `normalise`.
     """
 
-    def __init__(self, ball: Poincare | None = None, *, alpha: float = 1.0, beta: float = 5.0) -> None:
-        super().__init__(normalise=ball is None)
+    def __init__(
+        self, ball: Poincare | None = None, *, alpha: float = 1.0, beta: float = 5.0, **options: Unpack[Additions]
+    ) -> None:
+        super().__init__(normalise=ball is None, **options)
         check("the alpha of the Multi-Similarity loss", alpha, above=True)
         check("the beta of the Multi-Similarity loss", beta, above=True)
         self.ball, self.alpha, self.beta = ball, alpha, beta
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         found = _likeness(self.ball, queries, items)
         every = pairs.positives + pairs.negatives
         base = (found * every).sum() / every.sum().clamp(min=1)
@@ -54,15 +58,19 @@ class HyperbolicCrossEntropy(Loss):
         The ball of the embeddings. Without it, embeddings are directions.
     temperature : float, optional
         τ > 0. By default 0.2 in the ball and 0.1 without one.
+    **options
+        As in `Loss`, but for `normalise`. It takes no reducer.
     """
 
-    def __init__(self, ball: Poincare | None = None, *, temperature: float | None = None) -> None:
-        super().__init__(normalise=ball is None)
+    def __init__(
+        self, ball: Poincare | None = None, *, temperature: float | None = None, **options: Unpack[Additions]
+    ) -> None:
+        super().__init__(normalise=ball is None, **options)
         temperature = (0.2 if ball else 0.1) if temperature is None else temperature
         check("the temperature of the cross-entropy", temperature, above=True)
         self.ball, self.temperature = ball, temperature
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         found = _likeness(self.ball, queries, items) / self.temperature
         inside = found if itself else _likeness(self.ball, queries, queries) / self.temperature
         own, others = _views(labels), _views(item_labels)
@@ -83,7 +91,7 @@ class HyperbolicCrossEntropy(Loss):
             count = torch.zeros_like(view_a).index_add_(0, own, chosen.sum(1).to(view_a.dtype))
             weight = chosen / count[own].clamp(min=1)[:, None]
             total = total + torch.where(chosen, weight * (view_b[:, None] - found), 0.0).sum()
-        return total
+        return [fixed(total)]
 
 
 def _views(labels: Any) -> Any:

@@ -8,14 +8,14 @@ same. Distances are Euclidean, between embeddings of unit length.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 
 from .._errors import ConfigError, EmbeddingsError
-from ._loss import Loss, closed_form, distances, scores
+from ._loss import Additions, Loss, Options, Terms, closed_form, counted, distances, fixed, scores, weighted
 from ._ranks import ELEMENTS
-from ._relevance import Pairs, all_pairs, mean_weights
+from ._relevance import Pairs, all_pairs
 from ._steps import check, check_choice, check_share
 
 
@@ -52,7 +52,7 @@ class MinedLoss(Loss):
 
     def compare(
         self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
-    ) -> Any:
+    ) -> list[Terms]:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
         if indices_tuple is not None:
             counts = [torch.zeros_like(pairs.positives), torch.zeros_like(pairs.negatives)]
@@ -63,8 +63,8 @@ class MinedLoss(Loss):
             pairs = pairs.in_triplets()
         return self.pair_loss(queries, items, labels, pairs)
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
-        """The loss over these pairs."""
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
+        """The parts of the loss over these pairs."""
         raise NotImplementedError
 
 
@@ -81,8 +81,8 @@ class ContrastiveLoss(MinedLoss):
         What the margins apply to.
     squared : bool
         Whether each term is half its square, as in the paper.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -92,29 +92,28 @@ class ContrastiveLoss(MinedLoss):
         *,
         measure: Literal["euclidean", "cosine"] = "euclidean",
         squared: bool = False,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check_choice("the measure of the contrastive loss", measure, "euclidean", "cosine")
         least = 0.0 if measure == "euclidean" else -1.0
         check("the pos_margin of the contrastive loss", pos_margin, least=least)
         check("the neg_margin of the contrastive loss", neg_margin, least=least)
         self.pos_margin, self.neg_margin, self.measure, self.squared = pos_margin, neg_margin, measure, squared
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         if self.measure == "cosine":
             found = scores(queries, items)
             far, near = self.pos_margin - found, found - self.neg_margin
         else:
             found = distances(queries, items)
             far, near = found - self.pos_margin, self.neg_margin - found
-        return self._mean(far, pairs.positives) + self._mean(near, pairs.negatives)
+        return [self._mean(far, pairs.positives, "pos_pair"), self._mean(near, pairs.negatives, "neg_pair")]
 
-    def _mean(self, excess: Any, counts: Any) -> Any:
+    def _mean(self, excess: Any, counts: Any, kind: str) -> Terms:
         excess = excess.clamp(min=0)
-        number = ((excess > 0) * counts).sum().clamp(min=1)
-        terms = excess.square() / 2 if self.squared else excess
-        return (terms * counts).sum() / number
+        losses = excess.square() / 2 if self.squared else excess
+        return Terms(losses, counts, ((excess > 0) * counts).sum(), kind)
 
 
 class MultiSimilarityLoss(MinedLoss):
@@ -126,25 +125,25 @@ class MultiSimilarityLoss(MinedLoss):
         The weights of positives and of negatives, above 0.
     base : float
         λ, from which both are measured.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, alpha: float = 2.0, beta: float = 50.0, base: float = 0.5, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, alpha: float = 2.0, beta: float = 50.0, base: float = 0.5, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the alpha of the Multi-Similarity loss", alpha, above=True)
         check("the beta of the Multi-Similarity loss", beta, above=True)
         self.alpha, self.beta, self.base = alpha, beta, base
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         return multi_similarity(scores(queries, items) - self.base, pairs, self.alpha, self.beta)
 
 
-def multi_similarity(beyond: Any, pairs: Pairs, alpha: float, beta: float) -> Any:
-    """The loss for scores beyond the base, [Q, N]."""
+def multi_similarity(beyond: Any, pairs: Pairs, alpha: float, beta: float) -> list[Terms]:
+    """The loss of each query, for scores beyond the base, [Q, N]."""
     pull = log_one_plus_sum_exp(-alpha * beyond, pairs.positives) / alpha
     push = log_one_plus_sum_exp(beta * beyond, pairs.negatives) / beta
-    return (pull + push).mean()
+    return [Terms(pull + push)]
 
 
 def log_one_plus_sum_exp(exponents: Any, counted: Any) -> Any:
@@ -162,26 +161,26 @@ class PairLoss(MinedLoss):
     ----------
     margin : float
         Negatives that score at most this have no loss.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, margin: float = 0.5, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, margin: float = 0.5, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the margin of the pair loss", margin, least=-1.0)
         self.margin = margin
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         found = scores(queries, items)
         negatives = pairs.negatives * (found > self.margin)
-        return ((1 - found) * pairs.positives + found * negatives).sum() / len(found)
+        return [Terms(((1 - found) * pairs.positives + found * negatives).sum(1))]
 
 
 class MarginLoss(MinedLoss):
     """Positives inside a boundary and negatives outside it, both by a margin (Wu et al., ICCV 2017).
 
-    The mean is over the pairs that have a loss. A pair counts once for each triplet that it is in. The paper draws triplets
-    with a `DistanceWeightedMiner`.
+    The mean is over the pairs that have a loss. A pair counts once for each triplet that it is in; a reducer gets the
+    triplets, which take O(B³) memory. The paper draws them with a `DistanceWeightedMiner`.
 
     Parameters
     ----------
@@ -195,8 +194,8 @@ class MarginLoss(MinedLoss):
         Whether the boundary is learned: `loss.parameters()`.
     num_classes : int, optional
         Gives each class a boundary. The last column of the labels then has numbers from 0 to `num_classes` − 1.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     beta: Any
@@ -210,9 +209,9 @@ class MarginLoss(MinedLoss):
         *,
         learn_beta: bool = False,
         num_classes: int | None = None,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the margin of the margin loss", margin)
         check("the nu of the margin loss", nu)
         check("the beta of the margin loss", beta, above=True)
@@ -223,26 +222,42 @@ class MarginLoss(MinedLoss):
         else:
             self.register_buffer("beta", boundaries)
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def compare(
+        self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
+    ) -> list[Terms]:
+        if self.reducer is None:
+            return super().compare(queries, labels, items, item_labels, itself=itself, indices_tuple=indices_tuple)
+        boundary, far, near = self._excess(queries, items, labels)
+        a, p, n = triplets(all_pairs(queries, labels, item_labels, itself=itself), indices_tuple)
+        far, near = far[a, p], near[a, n]
+        number = (far > 0).sum() + (near > 0).sum()
+        own = Terms(boundary[a], divisor=number, indices=[a]) if len(boundary) > 1 else fixed(boundary[0])
+        return [Terms(far + near, divisor=number, kind="triplet", indices=[a, p, n]), *self._learned(own)]
+
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         positives, negatives = pairs
+        boundary, far, near = self._excess(queries, items, labels)
+        number = ((far > 0) * positives + (near > 0) * negatives).sum()
+        own = Terms(boundary, positives.sum(1), number) if len(boundary) > 1 else fixed(boundary[0])
+        return [Terms(far, positives, number), Terms(near, negatives, number), *self._learned(own)]
+
+    def _excess(self, queries: Any, items: Any, labels: Any) -> tuple[Any, Any, Any]:
+        """The boundary, or that of each query, and how far each pair is on its wrong side, as a positive and as a negative one."""
         boundary = self.beta.to(queries.dtype)
         if len(boundary) > 1:
             boundary = boundary[labels[:, -1].long()]
         beyond = distances(queries, items) - boundary[:, None]
-        far, near = (beyond + self.margin).clamp(min=0), (self.margin - beyond).clamp(min=0)
-        number = ((far > 0) * positives + (near > 0) * negatives).sum().clamp(min=1)
-        total = (far * positives + near * negatives).sum() / number
-        if not self.nu or not self.beta.requires_grad:
-            return total
-        if len(boundary) == 1:
-            return total + self.nu * boundary[0]
-        return total + self.nu * (boundary * positives.sum(1)).sum() / number
+        return boundary, (beyond + self.margin).clamp(min=0), (self.margin - beyond).clamp(min=0)
+
+    def _learned(self, own: Terms) -> list[Terms]:
+        """The regulariser of the boundaries, if they are learned."""
+        return weighted(self.nu, [own]) if self.nu and self.beta.requires_grad else []
 
 
 class TripletMarginLoss(Loss):
     """A positive closer than a negative by a margin, over all triplets or those of a miner.
 
-    The mean is over the triplets that have a loss. All triplets of a batch take O(B²) memory.
+    The mean is over the triplets that have a loss. All triplets of a batch take O(B²) memory, and O(B³) with a reducer.
 
     Parameters
     ----------
@@ -252,36 +267,32 @@ class TripletMarginLoss(Loss):
         Whether the positive takes the query's place where it is nearer to the negative (Balntas et al., BMVC 2016).
     smooth_loss : bool
         Whether a term is log(1 + e^x) instead of max(x, 0) (Hermans et al., 2017).
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     takes_indices = True
 
     def __init__(
-        self, margin: float = 0.05, swap: bool = False, smooth_loss: bool = False, *, normalise: bool = True
+        self, margin: float = 0.05, swap: bool = False, smooth_loss: bool = False, **options: Unpack[Options]
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the margin of the triplet loss", margin)
         self.margin, self.swap, self.smooth_loss = margin, swap, smooth_loss
 
     def compare(
         self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
-    ) -> Any:
+    ) -> list[Terms]:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
         found = distances(torch.cat([queries, items]) if self.swap else queries, items)
-        if indices_tuple is None:
-            return closed_form(found, lambda found: self._all_triplets(found, pairs))
-        (a, p), (b, n) = _mined(indices_tuple, pairs)
-        if len(indices_tuple) == 4:
-            # Each positive with each negative of the same query.
-            positive, negative = torch.where(a[:, None] == b)
-            a, p, n = a[positive], p[positive], n[negative]
+        if indices_tuple is None and self.reducer is None:
+            return [fixed(closed_form(found, lambda found: self._all_triplets(found, pairs)))]
+        a, p, n = triplets(pairs, indices_tuple)
         far = found[a, n]
         if self.swap:
             far = torch.minimum(far, found[len(queries) + p, n])
-        terms, _ = _hinge(found[a, p] - far + self.margin, smooth=self.smooth_loss)
-        return terms.sum() / (terms > 0).sum().clamp(min=1)
+        losses, _ = hinge(found[a, p] - far + self.margin, smooth=self.smooth_loss)
+        return [Terms(losses, divisor=(losses > 0).sum(), kind="triplet", indices=[a, p, n])]
 
     def _all_triplets(self, found: Any, pairs: Pairs) -> tuple[Any, Any]:
         total, count, gradient = sum_over_triplets(found, pairs, self.margin, smooth=self.smooth_loss, swap=self.swap)
@@ -289,7 +300,17 @@ class TripletMarginLoss(Loss):
         return total * share, gradient * share
 
 
-def _hinge(excess: Any, *, smooth: bool) -> tuple[Any, Any]:
+def triplets(pairs: Pairs, indices: Any = None) -> Any:
+    """The rows a, p and n of all triplets, or of those that a miner chose: each positive with each negative of its query."""
+    if indices is not None and len(indices) == 3:
+        (a, p), (_, n) = _mined(indices, pairs)
+        return a, p, n
+    (a, p), (b, n) = [counted(kind) for kind in pairs] if indices is None else _mined(indices, pairs)
+    positive, negative = torch.where(a[:, None] == b)
+    return a[positive], p[positive], n[negative]
+
+
+def hinge(excess: Any, *, smooth: bool) -> tuple[Any, Any]:
     """The loss of triplets that violate their margin by `excess`, and its slope."""
     if smooth:
         return torch.nn.functional.softplus(excess), torch.sigmoid(excess)
@@ -317,7 +338,7 @@ def sum_over_triplets(
             between = found[queries:][places]
             nearer = between < far
             far = torch.minimum(far, between)
-        terms, slopes = _hinge(found[block].gather(1, places)[:, :, None] - far + margin, smooth=smooth)
+        terms, slopes = hinge(found[block].gather(1, places)[:, :, None] - far + margin, smooth=smooth)
         counted = pairs.positives[block].gather(1, places)[:, :, None] * pairs.negatives[block][:, None, :]
         terms, slopes = terms * counted, slopes * counted
         total, count = total + terms.sum(), count + (terms > 0).sum()
@@ -336,21 +357,21 @@ class NTXentLoss(MinedLoss):
     ----------
     temperature : float
         T > 0.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, temperature: float = 0.07, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, temperature: float = 0.07, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the temperature of NT-Xent", temperature, above=True)
         self.temperature = temperature
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         exponents = scores(queries, items) / self.temperature
         repeated = exponents + pairs.negatives.clamp(min=1).log()
         competing = _log_sum_exp(repeated, pairs.negatives)
         terms = torch.nn.functional.softplus(competing[:, None] - exponents)
-        return (terms * pairs.positives).sum() / pairs.positives.sum().clamp(min=1)
+        return [Terms(terms, pairs.positives, kind="pos_pair")]
 
 
 class SupConLoss(MinedLoss):
@@ -360,20 +381,23 @@ class SupConLoss(MinedLoss):
     ----------
     temperature : float
         T > 0.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, temperature: float = 0.1, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, temperature: float = 0.1, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the temperature of SupCon", temperature, above=True)
         self.temperature = temperature
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         exponents = scores(queries, items) / self.temperature
         positives = (pairs.positives > 0).to(exponents.dtype)
         every = _log_sum_exp(exponents, positives + pairs.negatives)
-        return ((every[:, None] - exponents) * mean_weights(positives)).sum()
+        count = positives.sum(1)
+        losses = ((every[:, None] - exponents) * positives).sum(1) / count.clamp(min=1)
+        # As in pytorch-metric-learning, a reducer also gets the 0 of a query without a positive.
+        return [Terms(losses, divisor=(count > 0).sum())]
 
 
 class CircleLoss(MinedLoss):
@@ -387,24 +411,25 @@ class CircleLoss(MinedLoss):
         The relaxation: positives should score 1 − m, negatives m.
     gamma : float
         γ > 0, the scale.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, m: float = 0.4, gamma: float = 80.0, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, m: float = 0.4, gamma: float = 80.0, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the m of the circle loss", m, least=-1.0)
         check("the gamma of the circle loss", gamma, above=True)
         self.m, self.gamma = m, gamma
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         found = scores(queries, items)
         fixed = found.detach()
         pull = -self.gamma * (1 + self.m - fixed).clamp(min=0) * (found - (1 - self.m))
         push = self.gamma * (fixed + self.m).clamp(min=0) * (found - self.m)
         total = _log_sum_exp(pull, pairs.positives) + _log_sum_exp(push, pairs.negatives)
         both = (pairs.positives > 0).any(1) & (pairs.negatives > 0).any(1)
-        return (torch.nn.functional.softplus(total) * both).sum() / both.sum().clamp(min=1)
+        # As in pytorch-metric-learning, a reducer also gets the 0 of the other queries.
+        return [Terms(torch.nn.functional.softplus(total) * both, divisor=both.sum())]
 
 
 class LiftedStructureLoss(MinedLoss):
@@ -416,24 +441,24 @@ class LiftedStructureLoss(MinedLoss):
     ----------
     neg_margin, pos_margin : float
         m⁻ and m⁺.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, neg_margin: float = 1.0, pos_margin: float = 0.0, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, neg_margin: float = 1.0, pos_margin: float = 0.0, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the neg_margin of the lifted structure loss", neg_margin)
         check("the pos_margin of the lifted structure loss", pos_margin)
         self.neg_margin, self.pos_margin = neg_margin, pos_margin
 
-    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> Any:
+    def pair_loss(self, queries: Any, items: Any, labels: Any, pairs: Pairs) -> list[Terms]:
         found = distances(queries, items)
         repeated = self.neg_margin - found + pairs.negatives.clamp(min=1).log()
         both = _log_sum_exp(repeated, pairs.negatives)[:, None]
         if queries is items:
             both = torch.logaddexp(both, both.T)
         terms = (found - self.pos_margin + both).clamp(min=0).square() / 2
-        return (terms * pairs.positives).sum() / pairs.positives.sum().clamp(min=1)
+        return [Terms(terms, pairs.positives, kind="pos_pair")]
 
 
 class AngularLoss(MinedLoss):
@@ -446,26 +471,26 @@ class AngularLoss(MinedLoss):
     ----------
     alpha : float
         α, in degrees from 0 to 86.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
-    def __init__(self, alpha: float = 40.0, *, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, alpha: float = 40.0, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         if not 0 <= alpha <= 86:
             raise ConfigError(f"the alpha of the angular loss is {alpha}", "give an angle in degrees, from 0 to 86")
         self.alpha = alpha
 
     def compare(
         self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
-    ) -> Any:
+    ) -> list[Terms]:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
         rows, columns = _positive_pairs(indices_tuple, pairs)
         steepness = math.tan(math.radians(self.alpha)) ** 2
         own, other = queries[rows], items[columns]
         near = 2 * (1 + steepness) * (own * other).sum(1, keepdim=True)
         found = log_one_plus_sum_exp(4 * steepness * scores(own + other, items) - near, pairs.negatives[rows])
-        return found.sum() / max(len(found), 1)
+        return [Terms(found, kind="pos_pair", indices=[rows, columns])]
 
 
 class NPairsLoss(MinedLoss):
@@ -477,28 +502,30 @@ class NPairsLoss(MinedLoss):
     ----------
     scale : float
         s > 0, the scale of the scores. pytorch-metric-learning has none, which is 1; `akin train` has 16 by default.
-    normalise : bool
-        Whether to scale embeddings to unit length first. In the paper they keep their lengths.
+    **options
+        As in `Loss`. In the paper they keep their lengths.
     """
 
-    def __init__(self, *, scale: float = 1.0, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, *, scale: float = 1.0, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check("the scale of the N-pairs loss", scale, above=True)
         self.scale = scale
 
     def compare(
         self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool, indices_tuple: Any = None
-    ) -> Any:
+    ) -> list[Terms]:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
         rows, columns = _positive_pairs(indices_tuple, pairs)
         first: dict[int, int] = {}
         for place, label in enumerate(labels[rows, -1].tolist()):
             first.setdefault(label, place)
         if not first:
-            return queries.sum() * 0.0
+            return [fixed(queries.sum() * 0.0)]
         places = torch.tensor([first[label] for label in sorted(first)], device=queries.device)
         logits = self.scale * scores(queries[rows[places]], items[columns[places]])
-        return torch.nn.functional.cross_entropy(logits, torch.arange(len(places), device=queries.device))
+        targets = torch.arange(len(places), device=queries.device)
+        losses = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
+        return [Terms(losses, indices=[rows[places]])]
 
 
 class VICRegLoss(Loss):
@@ -512,12 +539,19 @@ class VICRegLoss(Loss):
         The weights of the three parts, at least 0.
     eps : float
         Added to a variance below its root, above 0.
+    **options
+        As in `Loss`, but for `normalise`.
     """
 
     def __init__(
-        self, invariance_lambda: float = 25.0, variance_mu: float = 25.0, covariance_v: float = 1.0, eps: float = 1e-4
+        self,
+        invariance_lambda: float = 25.0,
+        variance_mu: float = 25.0,
+        covariance_v: float = 1.0,
+        eps: float = 1e-4,
+        **options: Unpack[Additions],
     ) -> None:
-        super().__init__(normalise=False)
+        super().__init__(normalise=False, **options)
         for name, weight in [
             ("invariance", invariance_lambda),
             ("variance", variance_mu),
@@ -545,15 +579,15 @@ class VICRegLoss(Loss):
                 "give both views of at least two items, [B, d]",
             )
         views = [self._rows(embeddings), self._rows(ref_emb)]
-        total = self.invariance_lambda * (views[0] - views[1]).square().mean()
+        terms = [Terms((views[0] - views[1]).square().mean(1), weight=self.invariance_lambda)]
         for rows in views:
             spread = (rows.var(dim=0) + self.eps).sqrt()
-            total = total + self.variance_mu * (1 - spread).clamp(min=0).mean() / 2
+            terms.append(Terms((1 - spread).clamp(min=0), weight=self.variance_mu / 2))
             centred = rows - rows.mean(dim=0)
             covariance = scores(centred.T, centred.T) / (len(rows) - 1)
             apart = covariance.square().sum() - covariance.diagonal().square().sum()
-            total = total + self.covariance_v * apart / rows.shape[1]
-        return total
+            terms.append(fixed(apart / rows.shape[1], self.covariance_v))
+        return self._total(terms, embeddings, None)
 
 
 class RankedListLoss(Loss):
@@ -571,8 +605,8 @@ class RankedListLoss(Loss):
         The boundary of the negatives. By default 1 + m/2.
     Tp : float
         How much more a hard positive counts.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -582,10 +616,9 @@ class RankedListLoss(Loss):
         imbalance: float = 0.5,
         alpha: float | None = None,
         Tp: float = 0.0,
-        *,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         alpha = 1 + margin / 2 if alpha is None else alpha
         check("the margin of the ranked list loss", margin)
         check("the alpha of the ranked list loss", alpha, above=True)
@@ -594,14 +627,14 @@ class RankedListLoss(Loss):
         check_share("the imbalance of the ranked list loss", imbalance)
         self.margin, self.Tn, self.imbalance, self.alpha, self.Tp = margin, Tn, imbalance, alpha, Tp
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         pairs = all_pairs(queries, labels, item_labels, itself=itself)
         found = distances(queries, items)
         far = (found - (self.alpha - self.margin)).clamp(min=0)
         near = (self.alpha - found).clamp(min=0)
         positive_loss = _weighted_mean(far, pairs.positives, self.Tp)
         negative_loss = _weighted_mean(near, pairs.negatives, self.Tn)
-        return ((1 - self.imbalance) * positive_loss + self.imbalance * negative_loss).mean()
+        return [Terms((1 - self.imbalance) * positive_loss + self.imbalance * negative_loss)]
 
 
 def _weighted_mean(excess: Any, counted: Any, temperature: float) -> Any:

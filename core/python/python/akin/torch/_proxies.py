@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 
 from .._errors import ConfigError
-from ._loss import Loss, group_sums, scores
+from ._loss import Additions, Loss, Options, Terms, fixed, group_sums, scores, weighted
 from ._pairs import log_one_plus_sum_exp
 from ._ranking import HapSurrogate
 from ._relevance import class_paths
@@ -44,6 +44,11 @@ def _own(labels: Any, classes: int) -> Any:
     return torch.nn.functional.one_hot(labels[:, -1].long(), classes)
 
 
+def _cross_entropy(logits: Any, labels: Any) -> Terms:
+    """The loss of each item, for the logits of the fine classes, [B, C]."""
+    return Terms(torch.nn.functional.cross_entropy(logits, labels[:, -1].long(), reduction="none"))
+
+
 class NormalizedSoftmaxLoss(Loss):
     """Cross-entropy over the cosines to one proxy per fine class (Zhai & Wu, BMVC 2019, eq. 3; HAPPIER, eq. 6).
 
@@ -55,8 +60,8 @@ class NormalizedSoftmaxLoss(Loss):
         d.
     temperature : float
         T > 0.
-    normalise : bool
-        Whether to scale embeddings to unit length first. Proxies always are.
+    **options
+        As in `Loss`. Proxies always are.
 
     Attributes
     ----------
@@ -65,16 +70,16 @@ class NormalizedSoftmaxLoss(Loss):
     """
 
     def __init__(
-        self, num_classes: int, embedding_size: int, *, temperature: float = 0.05, normalise: bool = True
+        self, num_classes: int, embedding_size: int, *, temperature: float = 0.05, **options: Unpack[Options]
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the temperature of NormalizedSoftmaxLoss", temperature, above=True)
         self.proxies = _uniform(num_classes, embedding_size)
         self.temperature = temperature
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         logits = _cosines(queries, self.proxies) / self.temperature
-        return torch.nn.functional.cross_entropy(logits, labels[:, -1].long())
+        return [_cross_entropy(logits, labels)]
 
 
 class Happier(Loss):
@@ -92,8 +97,8 @@ class Happier(Loss):
         The surrogate of H-AP.
     temperature : float
         That of `NormalizedSoftmaxLoss`.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -104,18 +109,18 @@ class Happier(Loss):
         clustering_weight: float = 0.1,
         surrogate: HapSurrogate | None = None,
         temperature: float = 0.05,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check_share("the weight of the clustering", clustering_weight)
         self.clustering_weight = clustering_weight
         self.surrogate = surrogate or HapSurrogate()
         self.clustering = NormalizedSoftmaxLoss(num_classes, embedding_size, temperature=temperature)
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         surrogate = self.surrogate.compare(queries, labels, items, item_labels, itself=itself)
         clustering = self.clustering.compare(queries, labels, items, item_labels, itself=itself)
-        return (1 - self.clustering_weight) * surrogate + self.clustering_weight * clustering
+        return weighted(1 - self.clustering_weight, surrogate) + weighted(self.clustering_weight, clustering)
 
 
 class CSL(Loss):
@@ -135,8 +140,8 @@ class CSL(Loss):
         down to 0.15 for more, and 0.25 for one.
     average_levels : bool
         Whether to take the mean over levels instead of the sum.
-    normalise : bool
-        Whether to scale embeddings to unit length first. Proxies always are.
+    **options
+        As in `Loss`. Proxies always are.
     """
 
     classes: Any
@@ -149,9 +154,9 @@ class CSL(Loss):
         scale: float = 32.0,
         margins: Sequence[float] | None = None,
         average_levels: bool = False,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the scale of CSL", scale, above=True)
         classes = class_paths(class_labels)
         levels = classes.shape[1]
@@ -168,15 +173,15 @@ class CSL(Loss):
         self.register_buffer("classes", classes)
         self.scale, self.margins, self.average_levels = scale, tuple(margins), average_levels
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         found = _cosines(queries, self.proxies)
         lead = found - found.gather(1, labels[:, -1:].long())
         losses = []
         for level, margin in enumerate(self.margins):
             outside = labels[:, level, None] != self.classes[None, :, level]
-            losses.append(log_one_plus_sum_exp(self.scale * (lead + margin), outside).mean())
-        total = torch.stack(losses).sum()
-        return total / len(losses) if self.average_levels else total
+            losses.append(log_one_plus_sum_exp(self.scale * (lead + margin), outside))
+        total = torch.stack(losses).sum(0)
+        return [Terms(total / len(losses) if self.average_levels else total)]
 
 
 class ArcFaceLoss(Loss):
@@ -198,8 +203,8 @@ class ArcFaceLoss(Loss):
         What the smoothing mixes; the code of SupRank mixes logits.
     sub_centers : int
         K, the number of proxies of each class, of which the nearest counts.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -213,9 +218,9 @@ class ArcFaceLoss(Loss):
         easy_margin: bool = False,
         label_smoothing: float = 0.0,
         smoothing: Literal["targets", "logits"] = "targets",
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         if not 0 <= margin <= 90:
             raise ConfigError(f"the margin of ArcFace is {margin}", "give an angle from 0 to 90 degrees")
         check("the scale of ArcFace", scale, above=True)
@@ -227,14 +232,14 @@ class ArcFaceLoss(Loss):
         self.margin, self.scale, self.easy_margin = margin, scale, easy_margin
         self.label_smoothing, self.smoothing, self.sub_centers = label_smoothing, smoothing, sub_centers
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         cosines = _cosines(queries, self.proxies).unflatten(1, (-1, self.sub_centers)).amax(2)
         classes = cosines.shape[1]
         own = _own(labels, classes).to(cosines.dtype)
         smooth = own * (1 - self.label_smoothing) + self.label_smoothing / classes
         margins, targets = (own, smooth) if self.smoothing == "targets" else (smooth, own)
         logits = self.scale * (cosines + margins * (self._with_margin(cosines) - cosines))
-        return -(logits.log_softmax(1) * targets).sum(1).mean()
+        return [Terms(-(logits.log_softmax(1) * targets).sum(1))]
 
     def _with_margin(self, cosines: Any) -> Any:
         """cos(θ + m), or what stands for it where the margin does not act."""
@@ -280,8 +285,8 @@ class CosFaceLoss(Loss):
         At least 0.
     scale : float
         s > 0.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -290,19 +295,18 @@ class CosFaceLoss(Loss):
         embedding_size: int,
         margin: float = 0.35,
         scale: float = 64.0,
-        *,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the margin of CosFace", margin)
         check("the scale of CosFace", scale, above=True)
         self.proxies = _uniform(num_classes, embedding_size)
         self.margin, self.scale = margin, scale
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         cosines = _cosines(queries, self.proxies)
         own = _own(labels, len(self.proxies))
-        return torch.nn.functional.cross_entropy(self.scale * (cosines - self.margin * own), labels[:, -1].long())
+        return [_cross_entropy(self.scale * (cosines - self.margin * own), labels)]
 
 
 class SphereFaceLoss(Loss):
@@ -316,21 +320,27 @@ class SphereFaceLoss(Loss):
         m, how often the own angle counts, from 1 to 8.
     scale : float
         s > 0. A logit is s times the length of the embedding times its cosine: with `normalise`, 30 is usual.
-    normalise : bool
-        Whether to scale embeddings to unit length first. As in the paper, they keep their lengths.
+    **options
+        As in `Loss`. By default embeddings keep their lengths, as in the paper.
     """
 
     def __init__(
-        self, num_classes: int, embedding_size: int, margin: int = 4, scale: float = 1.0, *, normalise: bool = False
+        self,
+        num_classes: int,
+        embedding_size: int,
+        margin: int = 4,
+        scale: float = 1.0,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        options.setdefault("normalise", False)
+        super().__init__(**options)
         if margin not in range(1, 9):
             raise ConfigError(f"the margin of SphereFace is {margin}", "give a whole number from 1 to 8")
         check("the scale of SphereFace", scale, above=True)
         self.proxies = _uniform(num_classes, embedding_size)
         self.margin, self.scale = margin, scale
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         cosines = _cosines(torch.nn.functional.normalize(queries, dim=1), self.proxies)
         own = _own(labels, len(self.proxies))
         found = (cosines * own).sum(1, keepdim=True)
@@ -343,7 +353,7 @@ class SphereFaceLoss(Loss):
             past = past + (found < math.cos(boundary * math.pi / self.margin))
         beyond = (1 - 2 * (past % 2)) * multiple - 2 * past - found
         logits = self.scale * queries.norm(dim=1, keepdim=True) * (cosines + own * beyond)
-        return torch.nn.functional.cross_entropy(logits, labels[:, -1].long())
+        return [_cross_entropy(logits, labels)]
 
 
 class ProxyAnchorLoss(Loss):
@@ -359,8 +369,8 @@ class ProxyAnchorLoss(Loss):
         α > 0, the scale of the cosines.
     anchors : {"proxies", "items"}
         Whether each proxy sums over the items, or each item over the proxies, as in the code of HIER.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -371,27 +381,27 @@ class ProxyAnchorLoss(Loss):
         alpha: float = 32.0,
         *,
         anchors: Literal["proxies", "items"] = "proxies",
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the margin of Proxy-Anchor", margin)
         check("the alpha of Proxy-Anchor", alpha, above=True)
         check_choice("the side of the anchors of Proxy-Anchor", anchors, "proxies", "items")
         self.proxies = _normal(num_classes, embedding_size)
         self.margin, self.alpha, self.anchors = margin, alpha, anchors
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         own = _own(labels, len(self.proxies))
         return self.against(queries, self.proxies, own)
 
-    def against(self, queries: Any, proxies: Any, own: Any) -> Any:
-        """The loss against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C]."""
+    def against(self, queries: Any, proxies: Any, own: Any) -> list[Terms]:
+        """The parts of the loss against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C]."""
         found = _cosines(queries, proxies)
         if self.anchors == "proxies":
             found, own = found.T, own.T
         pull = log_one_plus_sum_exp(-self.alpha * (found - self.margin), own)
         push = log_one_plus_sum_exp(self.alpha * (found + self.margin), 1 - own)
-        return pull.sum() / (own.sum(1) > 0).sum().clamp(min=1) + push.mean()
+        return [Terms(pull, divisor=(own.sum(1) > 0).sum()), Terms(push)]
 
 
 class ProxyNCALoss(Loss):
@@ -405,8 +415,8 @@ class ProxyNCALoss(Loss):
         s > 0, the factor of the squared distance: 9 in ProxyNCA++.
     denominator : {"all", "others"}
         Whether an item's own proxy is among those that it competes with, as in ProxyNCA++ and not in the first paper.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -416,25 +426,25 @@ class ProxyNCALoss(Loss):
         softmax_scale: float = 1.0,
         *,
         denominator: Literal["all", "others"] = "all",
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the scale of Proxy-NCA", softmax_scale, above=True)
         check_choice("the denominator of Proxy-NCA", denominator, "all", "others")
         self.proxies = _normal(num_classes, embedding_size)
         self.softmax_scale, self.denominator = softmax_scale, denominator
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         own = _own(labels, len(self.proxies))
         return self.against(queries, self.proxies, own)
 
-    def against(self, queries: Any, proxies: Any, own: Any) -> Any:
+    def against(self, queries: Any, proxies: Any, own: Any) -> list[Terms]:
         """As that of `ProxyAnchorLoss`."""
         found = 2 * self.softmax_scale * _cosines(queries, proxies)
         if own.shape[1] == 1:
-            return found.sum() * 0
+            return [fixed(found.sum() * 0)]
         compared = found if self.denominator == "all" else found.masked_fill(own > 0, -torch.inf)
-        return (compared.logsumexp(1) - (found * own).sum(1)).mean()
+        return [Terms(compared.logsumexp(1) - (found * own).sum(1))]
 
 
 class SoftTripleLoss(Loss):
@@ -454,8 +464,8 @@ class SoftTripleLoss(Loss):
         δ, at least 0.
     tau : float
         τ: how strongly the centres of a class are pulled together. The paper has 0.2, pytorch-metric-learning none.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -468,9 +478,9 @@ class SoftTripleLoss(Loss):
         margin: float = 0.01,
         *,
         tau: float = 0.0,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check("the la of SoftTriple", la, above=True)
         check("the gamma of SoftTriple", gamma, above=True)
         check("the margin of SoftTriple", margin)
@@ -482,12 +492,14 @@ class SoftTripleLoss(Loss):
         self.centers_per_class = centers_per_class
         self.la, self.gamma, self.margin, self.tau = la, gamma, margin, tau
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         found = _cosines(queries, self.proxies).unflatten(1, (-1, self.centers_per_class))
         likeness = ((found / self.gamma).softmax(2) * found).sum(2)
         own = _own(labels, likeness.shape[1])
-        loss = torch.nn.functional.cross_entropy(self.la * (likeness - self.margin * own), labels[:, -1].long())
-        return loss + self.tau * self._spread() if self.tau > 0 and self.centers_per_class > 1 else loss
+        terms = [_cross_entropy(self.la * (likeness - self.margin * own), labels)]
+        if self.tau > 0 and self.centers_per_class > 1:
+            terms.append(fixed(self._spread(), self.tau))
+        return terms
 
     def _spread(self) -> Any:
         """Half the mean distance of two centres of one class."""
@@ -514,6 +526,8 @@ class HierarchicalProxy(Loss):
         T: coarse proxies are made again before every T-th step of the training.
     weights : sequence of float, optional
         The weight of each level, coarse to fine. By default 0.1 for coarse levels and 1 for the fine one.
+    **options
+        As in `Loss`. Embeddings are scaled to unit length if `loss` does so.
     """
 
     groups: Any
@@ -527,8 +541,9 @@ class HierarchicalProxy(Loss):
         clusters: int | None = None,
         every: int = 50,
         weights: Sequence[float] | None = None,
+        **options: Unpack[Additions],
     ) -> None:
-        super().__init__(normalise=loss.normalise)
+        super().__init__(normalise=loss.normalise, **options)
         classes = len(loss.proxies)
         check("the steps between two updates of HPL", every, least=1)
         self.loss, self.every, self.clustered = loss, every, class_labels is None
@@ -575,18 +590,19 @@ class HierarchicalProxy(Loss):
     def _coarse(self, level: int) -> Any:
         return getattr(self, f"coarse_{level}")
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         if self.training:
             if int(self.steps) % self.every == 0:
                 self.update()
             self.steps += 1
         fine = labels[:, -1].long()
-        total = self.weights[-1] * self.loss.compare(queries, labels, items, item_labels, itself=itself)
+        fine_loss = self.loss.compare(queries, labels, items, item_labels, itself=itself)
+        terms = weighted(self.weights[-1], fine_loss)
         for level, weight in enumerate(self.weights[:-1]):
             coarse = self._coarse(level)
             own = torch.nn.functional.one_hot(self.groups[level][fine], len(coarse))
-            total = total + weight * self.loss.against(queries, coarse, own)
-        return total
+            terms += weighted(weight, self.loss.against(queries, coarse, own))
+        return terms
 
 
 def _means(directions: Any, groups: Any) -> Any:

@@ -10,15 +10,15 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import torch
 
 from .._errors import ConfigError
-from ._loss import Loss, scores
+from ._loss import Loss, Options, Terms, scores, weighted
 from . import _ranks
-from ._ranks import Block, Counts, Values, quotient, rank_loss, weighted_values
-from ._relevance import HierarchicalRelevance, Relevance, all_pairs, by_level, mean_weights, same_class, shared_levels
+from ._ranks import Block, Counts, Values, quotient, rank_losses, weighted_values
+from ._relevance import HierarchicalRelevance, Relevance, all_pairs, by_level, same_class, shared_levels
 from ._steps import LowerStep, UpperStep, check, check_choice, check_share
 
 
@@ -75,11 +75,10 @@ def _sigmoids(places: _Places, temperature: float) -> Callable[[Any, Block], Cou
     return count
 
 
-def _mean(scores: Any, weights: Any, counted: Any, count: Any, value: Any = quotient) -> Any:
-    """1 − Σ w f over the queries that count, whose weights are divided by their number."""
-    queries = counted.sum()
-    total = weighted_values(scores, weights / queries.clamp(min=1), count, value)
-    return (queries > 0).to(scores.dtype) - total
+def _losses(scores: Any, weights: Any, counted: Any, count: Any, value: Any = quotient) -> list[Terms]:
+    """1 − Σ w f of each query that counts, [Q, 1]."""
+    losses = 1 - weighted_values(scores, weights, count, value)
+    return [Terms(losses, counted[:, 0].to(losses.dtype))]
 
 
 class _Ranking(Loss):
@@ -100,9 +99,9 @@ class _Ranking(Loss):
         """All settings of the kernel."""
         return json.dumps({**self.steps(), "value": self.value()})
 
-    def fused(self, queries: Any, items: Any, order: Any, by_place: Any) -> Any:
-        """The loss by the kernel of the CPU."""
-        return rank_loss(scores(queries, items), order, by_place, self.settings())
+    def fused(self, queries: Any, items: Any, order: Any, by_place: Any) -> list[Terms]:
+        """The loss of each query by the kernel of the CPU."""
+        return [Terms(*rank_losses(scores(queries, items), order, by_place, self.settings()))]
 
 
 def _is_fused(queries: Any) -> bool:
@@ -112,8 +111,8 @@ def _is_fused(queries: Any) -> bool:
 class _Bounded(_Ranking):
     """Ranks with H⁻ for the items that belong below."""
 
-    def __init__(self, *, step: UpperStep | None = None, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, *, step: UpperStep | None = None, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         self.step = step or UpperStep()
 
     def count(self, places: _Places) -> Callable[[Any, Block], Counts]:
@@ -126,8 +125,8 @@ class _Bounded(_Ranking):
 class _Smooth(_Ranking):
     """Ranks with sigmoids."""
 
-    def __init__(self, *, temperature: float = 0.01, normalise: bool = True) -> None:
-        super().__init__(normalise=normalise)
+    def __init__(self, *, temperature: float = 0.01, **options: Unpack[Options]) -> None:
+        super().__init__(**options)
         check(f"the temperature of {type(self).__name__}", temperature, above=True)
         self.temperature = temperature
 
@@ -149,14 +148,14 @@ class _ByRelevance(_Ranking):
     def value(self) -> Any:
         return "precision"
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         order, by_place = self.places(labels, item_labels, queries.dtype)
         if _is_fused(queries):
             return self.fused(queries, items, order, by_place)
         places = _Places(order, by_place.gather(1, order))
         total = places.relevance.sum(1, keepdim=True)
         weights = torch.where((order > 0) & (total > 0), 1 / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
-        return _mean(scores(queries, items), weights, total > 0, self.count(places))
+        return _losses(scores(queries, items), weights, total > 0, self.count(places))
 
 
 def _by_fine_class(labels: Any, item_labels: Any, dtype: Any) -> tuple[Any, Any]:
@@ -185,8 +184,8 @@ class SupAP(_Bounded, _ByFineClass):
     ----------
     step : UpperStep
         H⁻, the step for negatives. Positives count by the true step, without a gradient.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
 
@@ -197,8 +196,8 @@ class SmoothAPLoss(_Smooth, _ByFineClass):
     ----------
     temperature : float
         τ > 0, the width of the sigmoid.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
 
@@ -218,8 +217,8 @@ class HapSurrogate(_ByLevel):
         H⁺, for items that belong above; used with `smooth_rank`.
     smooth_rank : bool
         Whether the H-rank is smooth and has a gradient.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -229,9 +228,9 @@ class HapSurrogate(_ByLevel):
         upper_step: UpperStep | None = None,
         lower_step: LowerStep | None = None,
         smooth_rank: bool = False,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         self.relevance = relevance or HierarchicalRelevance()
         self.upper_step = upper_step or UpperStep(offset=1.44)
         self.lower_step = lower_step or LowerStep()
@@ -254,14 +253,14 @@ class SmoothHap(_Smooth, _ByLevel):
         The relevance of an item by its shared level.
     temperature : float
         τ > 0, the width of the sigmoid.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
-        self, *, relevance: Relevance | None = None, temperature: float = 0.01, normalise: bool = True
+        self, *, relevance: Relevance | None = None, temperature: float = 0.01, **options: Unpack[Options]
     ) -> None:
-        super().__init__(temperature=temperature, normalise=normalise)
+        super().__init__(temperature=temperature, **options)
         self.relevance = relevance or HierarchicalRelevance()
 
 
@@ -269,7 +268,7 @@ class _NDCG(_Ranking):
     def value(self) -> Any:
         return "discounted_gain"
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         shared = shared_levels(labels, item_labels)
         if _is_fused(queries):
             levels = torch.arange(labels.shape[1] + 1, dtype=queries.dtype)
@@ -286,7 +285,7 @@ class _NDCG(_Ranking):
             return Values(discount, torch.zeros_like(rank), -discount / (logarithm * (1 + rank) * math.log(2)))
 
         counts = self.count(_Places(shared, torch.zeros_like(gains)))
-        return _mean(scores(queries, items), weights, ideal > 0, counts, value)
+        return _losses(scores(queries, items), weights, ideal > 0, counts, value)
 
 
 class SupNDCG(_Bounded, _NDCG):
@@ -296,8 +295,8 @@ class SupNDCG(_Bounded, _NDCG):
     ----------
     step : UpperStep
         H⁻, the step for items of a lower level. The others count by the true step.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
 
@@ -308,8 +307,8 @@ class SmoothNDCG(_Smooth, _NDCG):
     ----------
     temperature : float
         τ > 0, the width of the sigmoid.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
 
@@ -327,7 +326,7 @@ class _Recall(_Ranking):
     def value(self) -> Any:
         return {"recall": {"cutoffs": self.cutoffs, "temperature": self.cutoff_temperature}}
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         same, by_place = _by_fine_class(labels, item_labels, queries.dtype)
         if _is_fused(queries):
             return self.fused(queries, items, same, by_place)
@@ -344,7 +343,7 @@ class _Recall(_Ranking):
             return Values(total, torch.zeros_like(rank), slope)
 
         counts = self.count(_Places(same, torch.zeros_like(weights)))
-        return _mean(scores(queries, items), weights, positives > 0, counts, value)
+        return _losses(scores(queries, items), weights, positives > 0, counts, value)
 
 
 class SupRecall(_Bounded, _Recall):
@@ -360,8 +359,8 @@ class SupRecall(_Bounded, _Recall):
         T > 0, the width of the sigmoid of k − rank, in ranks.
     step : UpperStep
         H⁻, the step for negatives.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -370,9 +369,9 @@ class SupRecall(_Bounded, _Recall):
         cutoffs: Sequence[int] = (1, 2, 4, 8, 16),
         cutoff_temperature: float = 1.0,
         step: UpperStep | None = None,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(step=step, normalise=normalise)
+        super().__init__(step=step, **options)
         self._cut(cutoffs, cutoff_temperature)
 
 
@@ -381,7 +380,7 @@ class SmoothRecall(_Smooth, _Recall):
 
     Parameters
     ----------
-    cutoffs, cutoff_temperature, normalise
+    cutoffs, cutoff_temperature, **options
         As in `SupRecall`.
     temperature : float
         τ > 0, the width of the sigmoid in a rank.
@@ -393,9 +392,9 @@ class SmoothRecall(_Smooth, _Recall):
         cutoffs: Sequence[int] = (1, 2, 4, 8, 16),
         cutoff_temperature: float = 1.0,
         temperature: float = 0.01,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(temperature=temperature, normalise=normalise)
+        super().__init__(temperature=temperature, **options)
         self._cut(cutoffs, cutoff_temperature)
 
 
@@ -409,8 +408,8 @@ class Calibration(Loss):
     mean : {"queries", "active"}
         The pairs that a mean is taken over: those of each query, then the queries, as in the paper; or all that have a
         loss, as in the published code.
-    normalise : bool
-        Whether to scale embeddings to unit length first.
+    **options
+        As in `Loss`.
     """
 
     def __init__(
@@ -419,9 +418,9 @@ class Calibration(Loss):
         positive: float = 0.9,
         negative: float = 0.6,
         mean: Literal["queries", "active"] = "queries",
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         if not negative <= positive:
             raise ConfigError(
                 f"calibration has positive = {positive} and negative = {negative}",
@@ -430,16 +429,20 @@ class Calibration(Loss):
         check_choice("the mean of the calibration", mean, "queries", "active")
         self.positive, self.negative, self.mean = positive, negative, mean
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         found = scores(queries, items)
         positives, negatives = all_pairs(queries, labels, item_labels, itself=itself)
-        return self._mean(self.positive - found, positives) + self._mean(found - self.negative, negatives)
+        return [
+            self._mean(self.positive - found, positives, "pos_pair"),
+            self._mean(found - self.negative, negatives, "neg_pair"),
+        ]
 
-    def _mean(self, excess: Any, pairs: Any) -> Any:
-        loss = excess.clamp(min=0) * pairs
+    def _mean(self, excess: Any, pairs: Any, kind: str) -> Terms:
+        excess = excess.clamp(min=0)
         if self.mean == "active":
-            return loss.sum() / (loss > 0).sum().clamp(min=1)
-        return (loss * mean_weights(pairs)).sum()
+            return Terms(excess, pairs, ((excess > 0) * pairs).sum(), kind)
+        count = pairs.sum(1)
+        return Terms((excess * pairs).sum(1) / count.clamp(min=1), (count > 0).to(excess.dtype))
 
 
 class Roadmap(Loss):
@@ -455,8 +458,8 @@ class Roadmap(Loss):
         The bound of 1 − AP.
     calibration : Calibration
         The calibration of scores.
-    normalise : bool
-        Whether to scale embeddings to unit length first. The settings of the two are not used.
+    **options
+        As in `Loss`. The settings of the two are not used.
     """
 
     def __init__(
@@ -465,15 +468,15 @@ class Roadmap(Loss):
         calibration_weight: float = 0.5,
         sup_ap: SupAP | None = None,
         calibration: Calibration | None = None,
-        normalise: bool = True,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(normalise=normalise)
+        super().__init__(**options)
         check_share("the weight of the calibration", calibration_weight)
         self.calibration_weight = calibration_weight
         self.sup_ap = sup_ap or SupAP()
         self.calibration = calibration or Calibration()
 
-    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> Any:
+    def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         bound = self.sup_ap.compare(queries, labels, items, item_labels, itself=itself)
         calibration = self.calibration.compare(queries, labels, items, item_labels, itself=itself)
-        return (1 - self.calibration_weight) * bound + self.calibration_weight * calibration
+        return weighted(1 - self.calibration_weight, bound) + weighted(self.calibration_weight, calibration)

@@ -43,12 +43,6 @@ def all_pairs(queries: Any, labels: Any, item_labels: Any, *, itself: bool) -> P
     return Pairs(same.to(queries.dtype), others.to(queries.dtype))
 
 
-def mean_weights(pairs: Any) -> Any:
-    """The weights of a mean over the pairs of each query, then over the queries that have one, [Q, N]."""
-    count = pairs.sum(1, keepdim=True)
-    return pairs / (count.clamp(min=1) * (count > 0).sum().clamp(min=1))
-
-
 def class_paths(class_labels: Any, classes: int | None = None) -> Any:
     """The label path of each fine class, [C, L], coarse to fine. The last column must be 0 … C − 1, for this C if given."""
     paths = torch.as_tensor(class_labels)
