@@ -19,6 +19,25 @@ def means(report: akin.Report) -> dict[str, Any]:
     return report.to_dict()
 
 
+def test_golden_values_of_hyperbolicity() -> None:
+    for case in golden("delta_hyperbolicity"):
+        rows, outputs = np.array(case["inputs"]["x"]), case["outputs"]
+        distances = np.linalg.norm(rows[:, None] - rows, axis=2)
+        relative = []
+        for base in distances:
+            products = (base[:, None] + base - distances) / 2
+            delta = (np.minimum(products[:, :, None], products).max(1) - products).max()
+            relative.append(2 * delta / distances.max())
+        assert relative[0] == pytest.approx(outputs["rel_delta"])
+        # An evaluation draws its base points, ten times.
+        report = akin.evaluate(rows, np.arange(len(rows)) // 2, similarity="euclidean", hyperbolicity=len(rows))
+        found = means(report)["hyperbolicity"]
+        assert found["draws"] == 10 and found["points"] == len(rows)
+        assert min(relative) <= found["relative"] <= max(relative)
+        assert found["deviation"] <= max(relative) - min(relative)
+        assert found["curvature"] == pytest.approx((0.144 / found["relative"]) ** 2)
+
+
 def test_golden_values_of_happier() -> None:
     names = {"H-AP": "h_ap", "NDCG": "ndcg", "ASI": "asi"}
     checked = 0
