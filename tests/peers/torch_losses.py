@@ -741,6 +741,8 @@ def check_refusals():
         lambda: losses.Levels([library.ContrastiveLoss()])(embeddings, labels),
         lambda: losses.HyperbolicCrossEntropy(reducer=torch.mean)(embeddings, labels),
         lambda: losses.SupAP(reducer="mean"),
+        lambda: losses.Roadmap(sup_ap=losses.SupAP(reducer=torch.sum)),
+        lambda: losses.HierarchicalProxy(losses.ProxyNCALoss(16, 16, reducer=torch.sum)),
         lambda: losses.SupAP(reducer=reducers.DoNothingReducer()),
         lambda: losses.SupAP(embedding_regularizer=losses.LpRegularizer(), embedding_reg_weight=-1),
         lambda: losses.LpRegularizer(p=0.5),

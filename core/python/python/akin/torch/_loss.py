@@ -92,6 +92,15 @@ def weighted(weight: Any, terms: list[Terms]) -> list[Terms]:
     return [part._replace(weight=weight * part.weight) for part in terms]
 
 
+def part_of(name: str, loss: Loss) -> Loss:
+    """A loss that is part of the loss of this name, which has the reducer and the regulariser of both."""
+    if loss.reducer is not None or loss.embedding_regularizer is not None:
+        raise ConfigError(
+            f"the {type(loss).__name__} in {name} has a reducer or a regulariser of its own", f"give them to {name}"
+        )
+    return loss
+
+
 class Loss(_Base):
     """A loss of a batch, by itself or against a reference set.
 

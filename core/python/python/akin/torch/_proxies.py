@@ -13,7 +13,7 @@ from typing import Any, Literal, Unpack
 import torch
 
 from .._errors import ConfigError
-from ._loss import Additions, Loss, Options, Terms, fixed, group_sums, scores, weighted
+from ._loss import Additions, Loss, Options, Terms, fixed, group_sums, part_of, scores, weighted
 from ._pairs import log_one_plus_sum_exp
 from ._ranking import HapSurrogate
 from ._relevance import class_paths
@@ -114,7 +114,7 @@ class Happier(Loss):
         super().__init__(**options)
         check_share("the weight of the clustering", clustering_weight)
         self.clustering_weight = clustering_weight
-        self.surrogate = surrogate or HapSurrogate()
+        self.surrogate = part_of("Happier", surrogate or HapSurrogate())
         self.clustering = NormalizedSoftmaxLoss(num_classes, embedding_size, temperature=temperature)
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
@@ -547,6 +547,7 @@ class HierarchicalProxy(Loss):
         classes = len(loss.proxies)
         check("the steps between two updates of HPL", every, least=1)
         self.loss, self.every, self.clustered = loss, every, class_labels is None
+        part_of("HierarchicalProxy", loss)
         if class_labels is None:
             count = min(max(classes // 10, 2), 500, classes) if clusters is None else clusters
             if not 1 <= count <= classes:

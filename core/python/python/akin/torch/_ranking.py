@@ -15,7 +15,7 @@ from typing import Any, Literal, Unpack
 import torch
 
 from .._errors import ConfigError
-from ._loss import Loss, Options, Terms, scores, weighted
+from ._loss import Loss, Options, Terms, part_of, scores, weighted
 from . import _ranks
 from ._ranks import Block, Counts, Values, quotient, rank_losses, weighted_values
 from ._relevance import HierarchicalRelevance, Relevance, all_pairs, by_level, same_class, shared_levels
@@ -459,7 +459,7 @@ class Roadmap(Loss):
     calibration : Calibration
         The calibration of scores.
     **options
-        As in `Loss`. The settings of the two are not used.
+        As in `Loss`. Both parts are scaled alike, whatever their `normalise`.
     """
 
     def __init__(
@@ -473,8 +473,8 @@ class Roadmap(Loss):
         super().__init__(**options)
         check_share("the weight of the calibration", calibration_weight)
         self.calibration_weight = calibration_weight
-        self.sup_ap = sup_ap or SupAP()
-        self.calibration = calibration or Calibration()
+        self.sup_ap = part_of("Roadmap", sup_ap or SupAP())
+        self.calibration = part_of("Roadmap", calibration or Calibration())
 
     def compare(self, queries: Any, labels: Any, items: Any, item_labels: Any, *, itself: bool) -> list[Terms]:
         bound = self.sup_ap.compare(queries, labels, items, item_labels, itself=itself)
