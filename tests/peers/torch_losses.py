@@ -712,7 +712,22 @@ def check_sampler():
         )
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(labels), batch_sampler=sampler)
     assert next(iter(loader))[0].shape == (12, 3)
-    print("sampler: classes, items, epochs and processes")
+    pairs = losses.ClassPairsSampler(labels, 6, 3, level=1, batches_per_pair=2, seed=5)
+    middle, seen = labels[:, 1], []
+    for items in pairs:
+        classes, counts = fine[items].unique(return_counts=True)
+        parents = middle[items].unique().tolist()
+        # Each of these coarse classes has two fine ones, fewer than half of six.
+        assert len(parents) == 2 and len(classes) == 4 and (counts == 3).all()
+        seen.append(tuple(parents))
+    every = [(first, second) for first in range(8) for second in range(first + 1, 8)]
+    assert sorted(seen) == sorted(every * 2) and seen != sorted(seen) and len(seen) == len(pairs)
+    draws = list(losses.ClassPairsSampler(labels, 6, 3, seed=5))
+    assert draws == list(losses.ClassPairsSampler(labels, 6, 3, seed=5)) != list(pairs)
+    shares = [list(losses.ClassPairsSampler(labels, 6, 3, seed=5, rank=rank, processes=2)) for rank in (0, 1)]
+    for whole, *parts in zip(draws, *shares, strict=True):
+        assert sorted(whole) == sorted(parts[0] + parts[1]) and len(parts[0]) == len(parts[1]) == 9
+    print("samplers: classes, pairs, items, epochs and processes")
 
 
 def check_refusals():
@@ -724,6 +739,13 @@ def check_refusals():
         lambda: losses.ClassesSampler(labels, 0),
         lambda: losses.ClassesSampler(labels, 4, rank=1, processes=3),
         lambda: losses.ClassesSampler(labels.float()),
+        lambda: losses.ClassPairsSampler(labels[:, 2]),
+        lambda: losses.ClassPairsSampler(labels, 5),
+        lambda: losses.ClassPairsSampler(labels, level=2),
+        lambda: losses.ClassPairsSampler(labels.flip(1)),
+        lambda: losses.ClassPairsSampler(labels, batches_per_pair=0),
+        lambda: losses.ClassPairsSampler(labels * torch.tensor([0, 1, 1])),
+        lambda: losses.ClassPairsSampler(labels, 8, level=1, processes=2),
         lambda: losses.ArcFaceLoss(16, 16, margin=91),
         lambda: losses.HierarchicalProxy(losses.ProxyNCALoss(16, 16), labels),
         lambda: losses.Hpdh(labels, 16),

@@ -33,7 +33,7 @@ for images, labels in loader:                 # labels [B, 3]: order, family, sp
 Any of them takes a `reducer`, which makes one number of the losses of items, pairs or triplets, and an
 `embedding_regularizer` such as `LpRegularizer` or `ZeroMeanRegularizer`: see `Loss`.
 
-`ClassesSampler` draws batches of a few classes. `CrossBatchMemory` compares a batch with earlier ones, and `Gathered` with those of other processes.
+`ClassesSampler` draws batches of a few classes, `ClassPairsSampler` those of two coarse classes. `CrossBatchMemory` compares a batch with earlier ones, and `Gathered` with those of other processes.
 
 Each is called as the losses of pytorch-metric-learning are: `loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)`.
 Labels are [B, L], coarse to fine, or [B] for a single level. Embeddings are [B, d] and are scaled to unit length unless
@@ -100,7 +100,7 @@ from ._ranking import (
 )
 from ._regularisers import LpRegularizer, ZeroMeanRegularizer
 from ._relevance import HierarchicalRelevance, PlainRelevance, WeightedRelevance
-from ._sampler import ClassesSampler
+from ._sampler import ClassesSampler, ClassPairsSampler
 from ._steps import LowerStep, UpperStep
 from ._wrappers import CrossBatchMemory, Gathered, Levels
 
@@ -111,6 +111,7 @@ __all__ = [
     "CSL",
     "Calibration",
     "CircleLoss",
+    "ClassPairsSampler",
     "ClassesSampler",
     "ContrastiveLoss",
     "CosFaceLoss",
