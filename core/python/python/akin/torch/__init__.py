@@ -30,7 +30,7 @@ for images, labels in loader:                 # labels [B, 3]: order, family, sp
 | `Hpdh` | the likelihood of codes around a centre for each class of every level (HPDH) |
 | `Dpsh`, `Dtsh`, `Csq`, `Dcdh`, `Dcwh` | the likelihood of codes by pairs, triplets, and centres of the fine classes |
 
-Any of them takes a `reducer`, which makes one number of the losses of items, pairs or triplets, and an
+Any but `Hier` and the wrappers takes a `reducer`, which makes one number of the losses of items, pairs or triplets, and an
 `embedding_regularizer` such as `LpRegularizer` or `ZeroMeanRegularizer`: see `Loss`.
 
 `ClassesSampler` draws batches of a few classes, `ClassPairsSampler` those of two coarse classes. `CrossBatchMemory` compares a batch with earlier ones, and `Gathered` with those of other processes.
