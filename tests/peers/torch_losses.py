@@ -567,6 +567,12 @@ def check_reducers():
         if isinstance(loss, losses.Levels | losses.HyperbolicCrossEntropy):
             continue
         plain = loss(embeddings, labels).detach()
+        for loss.reducer in (torch.mean, reducers.MeanReducer()):
+            # Sixteen classes of one item each: there is no positive pair.
+            alone = loss(embeddings[:16], torch.arange(16)[:, None] // torch.tensor([8, 2, 1]))
+            assert torch.isfinite(alone), type(loss).__name__
+        # A module would have to stay one.
+        del loss.reducer
         loss.reducer = torch.mean
         found = loss(embeddings.requires_grad_(), labels)
         assert isinstance(loss, other_mean) or torch.isclose(found, plain), type(loss).__name__

@@ -8,7 +8,7 @@ import torch
 
 from .._errors import ConfigError
 from ._loss import Loss, Options, Terms, closed_form, scores
-from ._relevance import all_pairs, same_class
+from ._relevance import all_pairs, query_means, same_class
 from ._steps import check, check_choice
 
 
@@ -27,8 +27,8 @@ def _histograms(positions: Any, sets: tuple[Any, ...], bins: int) -> list[Any]:
 
 def _one_minus_mean(precision: Any, positive: Any, positives: Any) -> Terms:
     """1 − AP of each query, from the precision in its bins and the positives there, [Q, bins], and all positives [Q, N]."""
-    count = positives.sum(1)
-    return Terms(1 - (positive * precision).sum(1) / count.clamp(min=1), (count > 0).to(precision.dtype))
+    found, counts = query_means((positive * precision).sum(1), positives)
+    return Terms(1 - found, counts)
 
 
 def _check_bins(bins: int, least: int) -> None:

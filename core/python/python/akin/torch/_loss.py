@@ -60,15 +60,17 @@ class Terms(NamedTuple):
         return self.weight * total / (count.clamp(min=1) if isinstance(count, torch.Tensor) else count)
 
     def reduced(self, reducer: Callable[..., Any], embeddings: Any, labels: Any) -> Any:
-        """What a reducer makes of the losses that count."""
-        losses, indices = self.losses, self.indices
+        """What a reducer makes of the losses that count; 0 if none does."""
         if self.kind == "fixed":
             return self.mean()
+        losses, indices = self.losses, self.indices
         if self.counts is not None:
             indices = counted(self.counts)
             losses = losses[indices]
         elif indices is None:
             indices = [torch.arange(len(losses), device=losses.device)]
+        if len(losses) == 0:
+            return self.mean()
         if not isinstance(reducer, _Reducer):
             return self.weight * reducer(losses)
         name = {"pos_pair": "pos_loss", "neg_pair": "neg_loss"}.get(self.kind, "loss")

@@ -15,7 +15,7 @@ import torch
 from .._errors import ConfigError, EmbeddingsError
 from ._loss import Additions, Loss, Options, Terms, closed_form, counted, distances, fixed, scores, weighted
 from ._ranks import ELEMENTS
-from ._relevance import Pairs, all_pairs
+from ._relevance import Pairs, all_pairs, query_means
 from ._steps import check, check_choice, check_share
 
 
@@ -394,10 +394,9 @@ class SupConLoss(MinedLoss):
         exponents = scores(queries, items) / self.temperature
         positives = (pairs.positives > 0).to(exponents.dtype)
         every = _log_sum_exp(exponents, positives + pairs.negatives)
-        count = positives.sum(1)
-        losses = ((every[:, None] - exponents) * positives).sum(1) / count.clamp(min=1)
+        losses, counts = query_means(((every[:, None] - exponents) * positives).sum(1), positives)
         # As in pytorch-metric-learning, a reducer also gets the 0 of a query without a positive.
-        return [Terms(losses, divisor=(count > 0).sum())]
+        return [Terms(losses, divisor=counts.sum())]
 
 
 class CircleLoss(MinedLoss):
@@ -519,9 +518,7 @@ class NPairsLoss(MinedLoss):
         first: dict[int, int] = {}
         for place, label in enumerate(labels[rows, -1].tolist()):
             first.setdefault(label, place)
-        if not first:
-            return [fixed(queries.sum() * 0.0)]
-        places = torch.tensor([first[label] for label in sorted(first)], device=queries.device)
+        places = torch.tensor([first[label] for label in sorted(first)], dtype=torch.long, device=queries.device)
         logits = self.scale * scores(queries[rows[places]], items[columns[places]])
         targets = torch.arange(len(places), device=queries.device)
         losses = torch.nn.functional.cross_entropy(logits, targets, reduction="none")

@@ -442,7 +442,7 @@ class ProxyNCALoss(Loss):
         """As that of `ProxyAnchorLoss`."""
         found = 2 * self.softmax_scale * _cosines(queries, proxies)
         if own.shape[1] == 1:
-            return [fixed(found.sum() * 0)]
+            return [Terms(found.sum(1) * 0)]
         compared = found if self.denominator == "all" else found.masked_fill(own > 0, -torch.inf)
         return [Terms(compared.logsumexp(1) - (found * own).sum(1))]
 

@@ -18,7 +18,7 @@ from .._errors import ConfigError
 from ._loss import Loss, Options, Terms, part_of, scores, weighted
 from . import _ranks
 from ._ranks import Block, Counts, Values, quotient, rank_losses, weighted_values
-from ._relevance import HierarchicalRelevance, Relevance, all_pairs, by_level, same_class, shared_levels
+from ._relevance import HierarchicalRelevance, Relevance, all_pairs, by_level, query_means, same_class, shared_levels
 from ._steps import LowerStep, UpperStep, check, check_choice, check_share
 
 
@@ -441,8 +441,7 @@ class Calibration(Loss):
         excess = excess.clamp(min=0)
         if self.mean == "active":
             return Terms(excess, pairs, ((excess > 0) * pairs).sum(), kind)
-        count = pairs.sum(1)
-        return Terms((excess * pairs).sum(1) / count.clamp(min=1), (count > 0).to(excess.dtype))
+        return Terms(*query_means((excess * pairs).sum(1), pairs))
 
 
 class Roadmap(Loss):

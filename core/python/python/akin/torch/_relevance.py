@@ -43,6 +43,12 @@ def all_pairs(queries: Any, labels: Any, item_labels: Any, *, itself: bool) -> P
     return Pairs(same.to(queries.dtype), others.to(queries.dtype))
 
 
+def query_means(sums: Any, pairs: Any) -> tuple[Any, Any]:
+    """The means over the pairs of each query, [Q], from their sums, [Q], and 1 for a query that has a pair, else 0."""
+    count = pairs.sum(1)
+    return sums / count.clamp(min=1), (count > 0).to(sums.dtype)
+
+
 def class_paths(class_labels: Any, classes: int | None = None) -> Any:
     """The label path of each fine class, [C, L], coarse to fine. The last column must be 0 … C − 1, for this C if given."""
     paths = torch.as_tensor(class_labels)
