@@ -199,7 +199,7 @@ fn tile<T: Term, N: Number, const Q: usize, const LANES: usize>(
         for (item, number) in items.iter_mut().zip(&numbers[lane..lane + LANES]) {
             *item = number.value();
         }
-        for (sums, query) in sums.iter_mut().zip(queries) {
+        for (sums, query) in sums.iter_mut().zip(&queries) {
             let x = query[k];
             for (sum, y) in sums.iter_mut().zip(items) {
                 *sum = T::add(x, y, *sum);

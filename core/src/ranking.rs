@@ -10,7 +10,7 @@ use crate::{Error, Kind, Result};
 
 mod strangers;
 
-use strangers::Strangers;
+use strangers::{Strangers, WithinTie};
 
 /// How items with exactly equal scores are ranked.
 ///
@@ -60,20 +60,19 @@ impl FromStr for TiePolicy {
 }
 
 impl TiePolicy {
-    /// The [sort key](sort_key) of an item with this score and these levels that it may share, 0 … `depth`.
-    fn key(
+    /// The place of an item among items of equal score, for its [sort key](sort_key). It may share these levels,
+    /// 0 … `depth`.
+    fn within_tie(
         self,
-        score: f32,
         item: usize,
         SharedInterval { least, most }: SharedInterval,
         depth: usize,
-    ) -> u64 {
-        let within_tie = match self {
+    ) -> usize {
+        match self {
             Self::Stable => item,
             Self::Strict | Self::Optimistic => (depth - least) * (depth + 1) + depth - most,
             Self::Pessimistic | Self::Shared => least * (depth + 1) + most,
-        };
-        sort_key(score, within_tie)
+        }
     }
 
     /// The levels in the low half of a key. `of_item` gives those of an item.
@@ -419,9 +418,13 @@ impl Decided<'_> {
         ranks
     }
 
-    /// The weighted rank of each positive of a level, 1 … L, in ranked order, with the weight of those above it.
-    pub(crate) fn ranks_at(&self, level: usize) -> Vec<(f64, f64)> {
-        let (positives, weight) = (self.positives(), self.weight(level));
+    /// The weighted rank of each positive of a level, 1 … L, in ranked order, with the weight of those above it, up to
+    /// the rank `last`.
+    pub(crate) fn ranks_at(&self, level: usize, last: f64) -> Vec<(f64, f64)> {
+        let weight = self.weight(level);
+        // No weight is below 1, so that no weighted rank is below the rank.
+        let first = self.positives.partition_point(|positive| positive.rank as f64 <= last);
+        let positives = &self.positives[..first];
         let ranks = self.weighted_ranks(positives);
         let places: Vec<usize> = (0..ranks.len()).filter(|&place| positives[place].level >= level).collect();
         let mut above = 0.0;
@@ -431,6 +434,7 @@ impl Decided<'_> {
             found.extend(together.iter().map(|&place| (ranks[place], above + others)));
             above += weight * together.len() as f64;
         }
+        found.truncate(found.partition_point(|(rank, _)| *rank <= last));
         found
     }
 
@@ -484,7 +488,7 @@ pub(crate) struct PartialRanking {
     ties: TiePolicy,
     /// The query's own row in the gallery, which it does not rank.
     itself: Option<usize>,
-    /// The [sort keys](sort_key) of the positives.
+    /// The [sort keys](sort_key) of the positives; when they are sorted, with [`strangers::BEHIND`].
     keys: Vec<u64>,
     strangers: Strangers,
     counted: usize,
@@ -514,7 +518,7 @@ impl PartialRanking {
             self.keys = Vec::new();
             self.strangers = Strangers::default();
         }
-        self.keys.reserve_exact(positives);
+        self.keys.reserve_exact(positives + strangers::BEHIND.len());
     }
 
     /// Adds an item that may share a level, 1 … L, with the query. The query itself is left out.
@@ -522,13 +526,12 @@ impl PartialRanking {
         if Some(item) == self.itself {
             return;
         }
-        self.keys.push(self.ties.key(score, item, levels, self.depth));
+        self.keys.push(sort_key(score, self.ties.within_tie(item, levels, self.depth)));
     }
 
     /// Sorts the positives, when all are there.
     pub(crate) fn sort(&mut self) {
-        self.keys.sort_unstable();
-        self.strangers.restart(&self.keys);
+        self.strangers.restart(&mut self.keys);
     }
 
     /// Counts the items from `first` on. `scores` are their scores. A positive must have the score that
@@ -536,16 +539,16 @@ impl PartialRanking {
     pub(crate) fn count(&mut self, first: usize, scores: &[f32]) {
         let itself = self.itself.filter(|itself| (first..first + scores.len()).contains(itself));
         self.counted += scores.len() - usize::from(itself.is_some());
-        let itself = itself.map(|itself| itself - first);
-        let (ties, depth) = (self.ties, self.depth);
-        let key = |place: usize| ties.key(scores[place], first + place, STRANGER, depth);
-        self.strangers.count(&self.keys, scores, itself, key);
+        let [place, next] = [first, first + 1].map(|item| self.ties.within_tie(item, STRANGER, self.depth));
+        let within_tie = WithinTie { first: place, step: next - place };
+        self.strangers.count(&self.keys, scores, itself.map(|itself| itself - first), within_tie);
     }
 
     /// The ranking, when all items are counted. `levels` gives the levels that a positive may share with the query.
     pub(crate) fn finish(&mut self, levels: impl Fn(usize) -> SharedInterval) -> Ranking {
         let Self { depth, ties, ref keys, ref mut strangers, counted, .. } = *self;
         let mut counts = vec![0; depth + 1];
+        let keys = &keys[..keys.len() - strangers::BEHIND.len()];
         let before = strangers.before();
         // The positives were counted as if they were strangers of their scores.
         let mut end = 0;

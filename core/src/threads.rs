@@ -26,6 +26,23 @@ pub(crate) fn each_in_order<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) ->
     }
 }
 
+/// As [`each_in_order`], with memory that one thread uses for one item after another. `work` finds in it what it left.
+pub(crate) fn each_in_order_with<I: Send, M: Default, T: Send>(
+    items: Vec<I>,
+    work: impl Fn(&mut M, I) -> T + Sync + Send,
+) -> Vec<T> {
+    #[cfg(feature = "parallel")]
+    {
+        use rayon::prelude::*;
+        items.into_par_iter().map_init(M::default, work).collect()
+    }
+    #[cfg(not(feature = "parallel"))]
+    {
+        let mut memory = M::default();
+        items.into_iter().map(|item| work(&mut memory, item)).collect()
+    }
+}
+
 /// The results of two pieces of work, which may run at the same time.
 pub(crate) fn join<A: Send, B: Send>(
     first: impl FnOnce() -> A + Send,

@@ -241,7 +241,7 @@ pub struct Execution<'a> {
     /// A group has at least one query, however many bytes that takes: at least 12 for each of its positives. Default:
     /// 256 MiB.
     pub memory: usize,
-    /// The number of gallery items that are in memory at once; there are two such blocks. Default: 32,768.
+    /// The number of gallery items that are in memory at once; there are two such blocks. Default: 65,536.
     pub items: usize,
     /// Is called from several threads with the work that has been done since its last call. Default: nothing.
     pub progress: &'a (dyn Fn(Step) + Sync),
@@ -261,7 +261,7 @@ pub enum Step {
 
 impl Default for Execution<'_> {
     fn default() -> Self {
-        Self { memory: 256 << 20, items: 32_768, progress: &|_| {}, is_stopped: &|| false }
+        Self { memory: 256 << 20, items: 65_536, progress: &|_| {}, is_stopped: &|| false }
     }
 }
 

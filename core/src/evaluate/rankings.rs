@@ -13,7 +13,7 @@ use crate::embeddings::{Flaws, Rows};
 use crate::ranking::{KnownLabels, PartialRanking, Ranking};
 use crate::similarity::{Items, Measures, Points, Similarity, measure};
 use crate::taxonomy::Labels;
-use crate::threads::{each_in_order, in_order, join, threads};
+use crate::threads::{each_in_order, each_in_order_with, in_order, join, threads};
 
 /// The number of items that one thread reads and prepares at a time.
 const PART: usize = 1024;
@@ -226,8 +226,10 @@ impl Search<'_> {
         let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(config.block);
         let score = |Block { items, parts }: &Block, rankings: &mut [PartialRanking]| -> Result<()> {
             let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
-            let score_piece = |(first, rankings): (usize, &mut [PartialRanking])| {
-                let mut scores = vec![0.0; rankings.len() * items.len()];
+            let score_piece = |memory: &mut Vec<f32>, (first, rankings): (usize, &mut [PartialRanking])| {
+                let length = rankings.len() * items.len();
+                memory.resize(length.max(memory.len()), 0.0);
+                let scores = &mut memory[..length];
                 let mut column = 0;
                 for part in parts {
                     execution.go_on()?;
@@ -243,7 +245,7 @@ impl Search<'_> {
                 report(scores.len() as u64);
                 Ok(())
             };
-            each_in_order(pieces, score_piece).into_iter().collect()
+            each_in_order_with(pieces, score_piece).into_iter().collect()
         };
         let mut prepare = || -> Result<Block> {
             let items: Vec<u32> = items.by_ref().take(execution.items).collect();

@@ -70,10 +70,9 @@ pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option
 
 /// [`average_precision_at`] of the items whose weighted rank is at most `last`.
 pub(super) fn of_first(decided: &Decided<'_>, level: usize, last: f64) -> Option<f64> {
-    let (ranks, weight) = (decided.ranks_at(level), decided.weight(level));
-    let early = ranks.iter().take_while(|(rank, _)| *rank <= last);
+    let (ranks, weight) = (decided.ranks_at(level, last), decided.weight(level));
     // Not `sum`: the sum of no f64 is −0.
-    let sum = early.fold(0.0, |sum, (rank, above)| sum + weight * (above + 1.0) / rank);
+    let sum = ranks.iter().fold(0.0, |sum, (rank, above)| sum + weight * (above + 1.0) / rank);
     let all = decided.mass_at(level);
     (all > 0.0).then(|| sum / all)
 }
@@ -90,7 +89,7 @@ pub(super) fn of_first(decided: &Decided<'_>, level: usize, last: f64) -> Option
 /// positives at the level. Ties: in the order of the ranking's policy.
 pub fn trapezoid_average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
     let decided = ranking.decided(level);
-    let (ranks, weight) = (decided.ranks_at(level), decided.weight(level));
+    let (ranks, weight) = (decided.ranks_at(level, f64::INFINITY), decided.weight(level));
     let (mut all, mut sum) = (0.0, 0.0);
     for (rank, above) in ranks {
         let before = if rank == 1.0 { 1.0 } else { above / (rank - 1.0) };

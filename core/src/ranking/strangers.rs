@@ -1,60 +1,59 @@
 //! How many strangers rank between two positives.
 //!
 //! A query often has few positives and always many strangers, whose order does not matter. The range of the positives'
-//! scores is cut into buckets of equal width. A stranger whose bucket has no positive is above all positives of later
-//! buckets and below those of earlier ones, so its score is not compared with theirs. Only the strangers in the other
-//! buckets are compared.
-//!
-//! Those are few, unless the query has tens of thousands of positives. They are then sorted by bucket first, so that
-//! memory is read in order: a processor waits longer for a number from a place that it cannot predict than it takes to
-//! compare it.
+//! scores is cut into buckets of equal width. The bucket of an item says how many positives are in earlier buckets, and
+//! all of them rank above it. So the item is compared only with the positives of its own bucket. Most buckets have at most
+//! two, and two comparisons take no branch, which a processor could not predict.
 //!
 //! The positives are counted as if they were strangers of their scores, so that no label has to be looked up.
 //! [`PartialRanking::finish`](super::PartialRanking::finish) takes them off again.
 
 use macerator::{Simd, with_simd};
 
-/// Buckets per positive: more make fewer comparisons, and take more cache.
-const BUCKETS_PER_POSITIVE: usize = 8;
+/// Buckets per positive: more make fewer crowded buckets, and take more cache.
+const BUCKETS_PER_POSITIVE: usize = 2;
 /// The most buckets: they stay in the cache.
-const MOST_BUCKETS: usize = 1 << 15;
-/// A query whose counts and keys take more bytes sorts the items first.
-const FAST_MEMORY: usize = 1 << 18;
-/// The items that are counted at a time: a bucket and a place fit into 32 bits.
-const MOST_PLACES: usize = 1 << (u32::BITS - MOST_BUCKETS.ilog2());
-/// Marks a bucket that has positives.
-const MIXED: u32 = 1 << 31;
+const MOST_BUCKETS: usize = 1 << 17;
+/// The positives of a bucket that every item of the bucket is compared with.
+const COMPARED: usize = 2;
+/// Marks a bucket with more positives than are compared.
+const CROWDED: u32 = 1 << 31;
+/// What stands behind the sorted keys of the positives, so that each bucket is followed by keys to compare with.
+pub(super) const BEHIND: [u64; COMPARED] = [u64::MAX; COMPARED];
 
 /// The strangers of one query, as far as they are counted, and the positives among them.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     buckets: Buckets,
-    /// The positives of earlier buckets, for every bucket and behind the last; marked as [`MIXED`].
+    /// The number of positives in earlier buckets, for every bucket and behind the last; marked if [`CROWDED`].
     starts: Vec<u32>,
     /// How many items rank between the positives i − 1 and i, and, last, after all of them.
     before: Vec<u32>,
 }
 
 impl Strangers {
-    /// Counts from nothing again, for the sorted keys of the positives.
-    pub(super) fn restart(&mut self, keys: &[u64]) {
+    /// Sorts the keys of the positives, puts [`BEHIND`] behind them, and counts from nothing again.
+    pub(super) fn restart(&mut self, keys: &mut Vec<u64>) {
         let Self { buckets, starts, before } = self;
         starts.clear();
         before.clear();
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return };
-        *buckets = Buckets::new(super::score_of(first), super::score_of(last), keys.len());
-        before.resize(keys.len() + 1, 0);
-        starts.resize(buckets.count + 1, 0);
-        for &key in keys {
-            starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
+        keys.sort_unstable();
+        if let (Some(&best), Some(&worst)) = (keys.first(), keys.last()) {
+            *buckets = Buckets::new(super::score_of(best), super::score_of(worst), keys.len());
+            before.resize(keys.len() + 1, 0);
+            starts.resize(buckets.count + 1, 0);
+            for &key in &*keys {
+                starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
+            }
+            let mut start = 0;
+            for bucket in 0..buckets.count {
+                let here = starts[bucket + 1];
+                starts[bucket] = start | if here > COMPARED as u32 { CROWDED } else { 0 };
+                start += here;
+            }
+            starts[buckets.count] = start;
         }
-        let mut start = 0;
-        for bucket in 0..buckets.count {
-            let here = starts[bucket + 1];
-            starts[bucket] = start | if here > 0 { MIXED } else { 0 };
-            start += here;
-        }
-        starts[buckets.count] = start;
+        keys.extend(BEHIND);
     }
 
     /// The bytes for this number of positives.
@@ -62,40 +61,23 @@ impl Strangers {
         (Buckets::count(positives) + 1 + positives + 1) * size_of::<u32>()
     }
 
-    /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. `key` gives the
-    /// key of an item as if it were a stranger.
+    /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. The
+    /// first has this place `within_tie` and each further one is `step` later in it, as if all were strangers. `keys` are
+    /// those of the positives, and [`BEHIND`].
     pub(super) fn count(
         &mut self,
         keys: &[u64],
         scores: &[f32],
         itself: Option<usize>,
-        key: impl Fn(usize) -> u64,
+        within_tie: WithinTie,
     ) {
-        if keys.is_empty() {
+        let Self { buckets, starts, before } = self;
+        if before.is_empty() {
             return;
         }
-        let in_order = Self::bytes(keys.len()) > FAST_MEMORY;
-        let Self { buckets, starts, before } = self;
-        for (first, scores) in (0..).step_by(MOST_PLACES).zip(scores.chunks(MOST_PLACES)) {
-            let mut open = Vec::new();
-            count_apart(scores, *buckets, starts, before, &mut open);
-            if in_order {
-                open = sorted_by_bucket(open);
-            }
-            for Open { bucket, place } in open.into_iter().map(Open::from) {
-                let item = first + place;
-                if Some(item) != itself {
-                    let [start, end] =
-                        [starts[bucket], starts[bucket + 1]].map(|start| (start & !MIXED) as usize);
-                    let key = key(item);
-                    before[start + keys[start..end].partition_point(|&positive| positive < key)] += 1;
-                }
-            }
-        }
-        if let Some(start) =
-            itself.map(|item| starts[buckets.of(scores[item]) as usize]).filter(|&start| start < MIXED)
-        {
-            before[start as usize] -= 1;
+        count_all(keys, scores, within_tie, *buckets, starts, before);
+        if let Some(item) = itself {
+            before[rank(keys, super::sort_key(scores[item], within_tie.of(item)))] -= 1;
         }
     }
 
@@ -103,6 +85,27 @@ impl Strangers {
     pub(super) fn before(&mut self) -> &mut [u32] {
         &mut self.before
     }
+}
+
+/// The places of strangers among items of equal score.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WithinTie {
+    /// That of the first item.
+    pub(super) first: usize,
+    /// How much later the next item is.
+    pub(super) step: usize,
+}
+
+impl WithinTie {
+    #[inline(always)]
+    fn of(self, item: usize) -> usize {
+        self.first + item * self.step
+    }
+}
+
+/// The number of keys below a key, which rank above it.
+fn rank(keys: &[u64], key: u64) -> usize {
+    keys.partition_point(|&positive| positive < key)
 }
 
 /// Buckets of scores, the best first.
@@ -128,70 +131,54 @@ impl Buckets {
     /// The bucket of a score. A better score never has a later bucket, because every step rounds monotonically.
     #[inline(always)]
     fn of(self, score: f32) -> u32 {
+        /// The whole numbers from here on are all numbers up to twice this, so that a sum is rounded to a whole number, and
+        /// its last bits are that number. Unlike a conversion, this is one vector instruction.
+        const WHOLE: f32 = (1 << (f32::MANTISSA_DIGITS - 1)) as f32;
         // Bucket 0 is for scores above `best`.
-        ((self.best - score) * self.scale + 1.0).clamp(0.0, (self.count - 1) as f32) as u32
+        let bucket = (self.best - score) * self.scale + 1.0;
+        (bucket.max(0.0).min((self.count - 1) as f32) + WHOLE).to_bits() - WHOLE.to_bits()
     }
 }
 
-/// An item whose bucket has positives.
-struct Open {
-    bucket: usize,
-    place: usize,
-}
-
-impl From<u32> for Open {
-    /// The bucket is in the high bits.
-    fn from(bits: u32) -> Self {
-        Self { bucket: bits as usize / MOST_PLACES, place: bits as usize % MOST_PLACES }
-    }
-}
-
-/// Sorts items by bucket.
-fn sorted_by_bucket(mut open: Vec<u32>) -> Vec<u32> {
-    const DIGIT: usize = 256;
-    let mut sorted = vec![0; open.len()];
-    for shift in (MOST_PLACES.ilog2()..u32::BITS).step_by(DIGIT.ilog2() as usize) {
-        let digit = |item: u32| (item >> shift) as usize % DIGIT;
-        let mut places = [0; DIGIT + 1];
-        open.iter().for_each(|&item| places[digit(item) + 1] += 1);
-        (0..DIGIT).for_each(|digit| places[digit + 1] += places[digit]);
-        for &item in &open {
-            let place: &mut usize = &mut places[digit(item)];
-            sorted[*place] = item;
-            *place += 1;
-        }
-        (open, sorted) = (sorted, open);
-    }
-    open
-}
-
-/// Counts the items of buckets without positives, and lists the items of the others.
+/// Counts each item into `before`, at the number of positives that rank above it.
 #[with_simd]
 #[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
-fn count_apart<S: Simd>(
+fn count_all<S: Simd>(
+    keys: &[u64],
     scores: &[f32],
+    within_tie: WithinTie,
     buckets: Buckets,
     starts: &[u32],
     before: &mut [u32],
-    open: &mut Vec<u32>,
 ) {
     const CHUNK: usize = 512;
-    let mut chunk_buckets = [0; CHUNK];
-    let mut listed = [0; CHUNK];
+    let (mut item_buckets, mut item_keys, mut open) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
     for (first, scores) in (0..).step_by(CHUNK).zip(scores.chunks(CHUNK)) {
-        for (bucket, &score) in chunk_buckets.iter_mut().zip(scores) {
+        // Loops of their own, which the compiler vectorises.
+        for (bucket, &score) in item_buckets.iter_mut().zip(scores) {
             *bucket = buckets.of(score);
         }
-        let mut length = 0;
-        for (item, &bucket) in (first..).zip(&chunk_buckets[..scores.len()]) {
-            let start = starts[bucket as usize];
-            // Without branches, because the processor could not predict them.
-            let mixed = start >> 31;
-            before[(start & !MIXED) as usize] += 1 - mixed;
-            listed[length % CHUNK] = bucket << MOST_PLACES.ilog2() | item;
-            length += mixed as usize;
+        for (item, (item_key, &score)) in item_keys.iter_mut().zip(scores).enumerate() {
+            *item_key = super::sort_key(score, within_tie.of(first + item));
         }
-        open.extend_from_slice(&listed[..length]);
+        let mut length = 0;
+        for item in 0..scores.len() {
+            let start = starts[item_buckets[item] as usize];
+            let crowded = start / CROWDED;
+            let start = (start % CROWDED) as usize;
+            let mut above = start;
+            for &positive in &keys[start..start + COMPARED] {
+                above += usize::from(positive < item_keys[item]);
+            }
+            before[above] += 1 - crowded;
+            open[length] = item;
+            length += crowded as usize;
+        }
+        for &item in &open[..length] {
+            let bucket = item_buckets[item] as usize;
+            let [start, end] = [starts[bucket], starts[bucket + 1]].map(|start| (start % CROWDED) as usize);
+            before[start + rank(&keys[start..end], item_keys[item])] += 1;
+        }
     }
 }
 
@@ -223,41 +210,41 @@ mod tests {
             let key = |item: usize| sort_key(scores[item], item);
             let positive = |&item: &usize| items[item].1 && Some(item) != itself;
             let mut keys: Vec<u64> = (0..items.len()).filter(positive).map(key).collect();
-            keys.sort_unstable();
             let counted = (0..items.len()).filter(|&item| Some(item) != itself);
             let mut expected = vec![0; keys.len() + 1];
             for key in counted.map(key) {
                 expected[keys.iter().filter(|&&positive| positive < key).count()] += 1;
             }
             let mut strangers = Strangers::default();
-            strangers.restart(&keys);
+            let any = !keys.is_empty();
+            strangers.restart(&mut keys);
+            prop_assert!(keys.is_sorted() && keys.ends_with(&BEHIND));
             for (first, scores) in (0..).step_by(block).zip(scores.chunks(block)) {
                 let itself = itself.filter(|itself| (first..first + scores.len()).contains(itself));
-                strangers.count(&keys, scores, itself.map(|itself| itself - first), |place| key(first + place));
+                let itself = itself.map(|itself| itself - first);
+                strangers.count(&keys, scores, itself, WithinTie { first, step: 1 });
             }
-            let got = strangers.before();
-            if !keys.is_empty() {
-                prop_assert_eq!(got, expected);
+            if any {
+                prop_assert_eq!(strangers.before(), expected);
             }
         }
     }
+
     #[test]
-    fn many_positives_and_blocks_longer_than_a_place_can_say_change_nothing() {
-        let items = MOST_PLACES + 9_000;
+    fn crowded_buckets_count_as_comparisons_do() {
         let score = |item: usize| ((item * 7_919 % 50_021) as f32).sin();
-        let scores: Vec<f32> = (0..items).map(score).collect();
+        let scores: Vec<f32> = (0..200_000).map(score).collect();
         let key = |item: usize| sort_key(scores[item], item);
-        let itself = items - 1;
-        let mut keys: Vec<u64> = (0..itself).filter(|item| item % 3 == 0).map(key).collect();
-        keys.sort_unstable();
-        assert!(Strangers::bytes(keys.len()) > FAST_MEMORY, "the items are sorted first");
-        let mut expected = vec![0; keys.len() + 1];
-        for key in (0..itself).map(key) {
-            expected[keys.partition_point(|&positive| positive < key)] += 1;
-        }
+        let itself = scores.len() - 1;
+        let mut keys: Vec<u64> = (0..itself).filter(|item| item % 2 == 0).map(key).collect();
         let mut strangers = Strangers::default();
-        strangers.restart(&keys);
-        strangers.count(&keys, &scores, Some(itself), key);
+        strangers.restart(&mut keys);
+        let mut expected = vec![0; keys.len() - BEHIND.len() + 1];
+        for key in (0..itself).map(key) {
+            expected[rank(&keys, key)] += 1;
+        }
+        assert!(strangers.starts.iter().filter(|&&start| start >= CROWDED).count() > 1_000);
+        strangers.count(&keys, &scores, Some(itself), WithinTie { first: 0, step: 1 });
         assert_eq!(strangers.before(), expected);
     }
 }
