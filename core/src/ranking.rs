@@ -62,12 +62,7 @@ impl FromStr for TiePolicy {
 impl TiePolicy {
     /// The place of an item among items of equal score, for its [sort key](sort_key). It may share these levels,
     /// 0 … `depth`.
-    fn within_tie(
-        self,
-        item: usize,
-        SharedInterval { least, most }: SharedInterval,
-        depth: usize,
-    ) -> usize {
+    fn within_tie(self, item: usize, SharedInterval { least, most }: SharedInterval, depth: usize) -> usize {
         match self {
             Self::Stable => item,
             Self::Strict | Self::Optimistic => (depth - least) * (depth + 1) + depth - most,

@@ -30,21 +30,22 @@
 //! time of a matrix product. The gallery has to be read once: 4 · N · d bytes. The rest, per query:
 //!
 //! - the scores of its P positives are computed twice: P/N of its product;
-//! - every score falls into a bucket: about ten instructions for it alone, so a constant time for each pair, which weighs
-//!   the less the larger d is;
+//! - every score falls into a bucket and is compared with two positives: a constant time for each pair, which
+//!   weighs the less the larger d is;
 //! - its positives are sorted, O(P log P), and measured, O(P · L), with a division or a logarithm for each;
 //! - with its group, it shares in reading and preparing the gallery again: N · d numbers for each group.
 //!
 //! `akin bench eval` measures all of it beside a product. Measured in processor time, beside the product of OpenBLAS (two
-//! threads of an AMD EPYC with AVX-512, 2026-11-22, 512 numbers, 3 levels): 1.6 times the product for 20,000 items that
-//! rank each other, 1,667 of them positives of a query; 1.8 times for 60,502 items with 5,042. The time of a pair grows
-//! where queries have tens of thousands of positives, because most buckets then have positives and their items are
-//! sorted and compared one by one: 5.6 times for 10,000 queries among a million items of 256 numbers, with 83,000.
+//! threads of an AMD EPYC with AVX-512, 2026-11-28, 512 numbers, 3 levels): 1.4 times the product for 20,000 items that
+//! rank each other, 1,667 of them positives of a query, and for 60,502 items with 5,042. For the 20,000 items, 43 % of
+//! the time is the product in the fixed order and 20 % the counting. The time of a pair grows where queries have tens of
+//! thousands of positives, because these and their buckets leave the cache: 4.3 times the product for 10,000 queries
+//! among a million items of 256 numbers, with 83,000.
 //!
-//! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 128 KiB for each query; two blocks
-//! of the gallery, 4 · [`items`](Execution::items) · d bytes each; for each thread the scores of a block; and for each
-//! item of the gallery 4 bytes for its place, 4 · L for its classes and, for cosine and the Poincaré ball, 8 for its
-//! length.
+//! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 512 KiB for each query; two
+//! blocks of the gallery, of [`gallery_memory`](Execution::gallery_memory) together; for each thread the scores of a
+//! block, at most 32 MiB; and for each item of the gallery 4 bytes for its place, 4 · L for its classes and, for cosine and
+//! the Poincaré ball, 8 for its length.
 
 mod by_class;
 mod decomposability;
@@ -241,8 +242,9 @@ pub struct Execution<'a> {
     /// A group has at least one query, however many bytes that takes: at least 12 for each of its positives. Default:
     /// 256 MiB.
     pub memory: usize,
-    /// The number of gallery items that are in memory at once; there are two such blocks. Default: 65,536.
-    pub items: usize,
+    /// The bytes for the gallery items that are in memory at once, in two blocks. A block has at least one item, and at
+    /// most 131,072. Default: 256 MiB.
+    pub gallery_memory: usize,
     /// Is called from several threads with the work that has been done since its last call. Default: nothing.
     pub progress: &'a (dyn Fn(Step) + Sync),
     /// Whether the caller wants the work to stop. Is called often, from several threads. Default: it does not.
@@ -261,14 +263,15 @@ pub enum Step {
 
 impl Default for Execution<'_> {
     fn default() -> Self {
-        Self { memory: 256 << 20, items: 65_536, progress: &|_| {}, is_stopped: &|| false }
+        Self { memory: 256 << 20, gallery_memory: 256 << 20, progress: &|_| {}, is_stopped: &|| false }
     }
 }
 
 impl fmt::Debug for Execution<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { memory, items, .. } = self;
-        f.debug_struct("Execution").field("memory", memory).field("items", items).finish_non_exhaustive()
+        let Self { memory, gallery_memory, .. } = self;
+        let mut fields = f.debug_struct("Execution");
+        fields.field("memory", memory).field("gallery_memory", gallery_memory).finish_non_exhaustive()
     }
 }
 
@@ -466,15 +469,15 @@ impl Execution<'_> {
         }
     }
 
-    /// Checks the sizes, for sets of up to `items` items.
+    /// The number of items in a block of a gallery of this dimension.
+    fn block(&self, dimension: usize) -> usize {
+        /// The scores of 64 queries with this number of items take 32 MiB for each thread.
+        const MOST: usize = 1 << 17;
+        (self.gallery_memory / (2 * dimension * size_of::<f32>())).clamp(1, MOST)
+    }
+
+    /// Checks that sets of up to `items` items are not too large.
     fn check(&self, items: usize) -> Result<()> {
-        if self.items == 0 {
-            return Err(Error::new(
-                Kind::Config,
-                "blocks of 0 items cannot be evaluated",
-                "choose at least 1",
-            ));
-        }
         if u32::try_from(items).is_err() {
             return Err(Error::new(
                 Kind::Config,

@@ -40,8 +40,9 @@ pub fn nearest(
         gallery.map(|gallery| PointSet::new(similarity, gallery, "gallery", execution)).transpose()?;
     let items = apart.as_ref().unwrap_or(&asked);
     let mut found: Vec<Vec<Hit>> = vec![Vec::new(); queries.len()];
-    for first in (0..ranked.len()).step_by(execution.items) {
-        let end = ranked.len().min(first + execution.items);
+    let block = execution.block(ranked.dimension());
+    for first in (0..ranked.len()).step_by(block) {
+        let end = ranked.len().min(first + block);
         let block: Vec<u32> = (first as u32..end as u32).collect();
         let parts = each_in_order(block.chunks(PART).collect(), |part| items.points(part).map(Items::from));
         let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
@@ -91,8 +92,8 @@ mod tests {
     fn many_queries_find_what_each_finds_alone() {
         let (queries, gallery) = (embeddings(130, 5), embeddings(90, 4));
         for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Hamming] {
-            for items in [1, 7, 1000] {
-                let execution = Execution { items, ..Execution::default() };
+            for gallery_memory in [0, 7 * 24, 1 << 20] {
+                let execution = Execution { gallery_memory, ..Execution::default() };
                 let alone = Gallery::new(&gallery, similarity).unwrap();
                 let found = nearest(&queries, Some(&gallery), 9, similarity, &execution).unwrap();
                 for (query, found) in found.iter().enumerate() {

@@ -247,8 +247,9 @@ impl Search<'_> {
             };
             each_in_order_with(pieces, score_piece).into_iter().collect()
         };
+        let block = execution.block(self.gallery.rows.dimension());
         let mut prepare = || -> Result<Block> {
-            let items: Vec<u32> = items.by_ref().take(execution.items).collect();
+            let items: Vec<u32> = items.by_ref().take(block).collect();
             let parts = each_in_order(items.chunks(PART).collect(), |part| self.gallery.points(part));
             let parts = parts.into_iter().map(|part| part.map(Items::from));
             Ok(Block { parts: parts.collect::<Result<_>>()?, items })
@@ -325,7 +326,7 @@ mod tests {
             crossed in any::<bool>(),
             (similarity, ties) in (similarity(), ties()),
             kin in prop_oneof![Just(Kin::Same), Just(Kin::Among), Just(Kin::Apart)],
-            (items, block, memory) in (1usize..70, 1usize..20, 0usize..20_000),
+            (gallery_memory, block, memory) in (0usize..1_700, 1usize..20, 0usize..20_000),
         ) {
             let (embeddings, labels) = random_set(seed, count, crossed);
             let places: Vec<usize> = (0..count).rev().step_by(2).collect();
@@ -342,7 +343,7 @@ mod tests {
                 gallery: if let Kin::Same = kin { None } else { Some(all.into()) },
                 places: if let Kin::Among = kin { Some(&places) } else { None },
                 config: &config,
-                execution: Execution { items, memory, ..Execution::default() },
+                execution: Execution { gallery_memory, memory, ..Execution::default() },
             };
             let checked = config.checked(2).unwrap();
             let gallery = Gallery::new(&embeddings, similarity).unwrap();
@@ -380,7 +381,7 @@ mod tests {
                 gallery: None,
                 places: None,
                 config: &config,
-                execution: Execution { items: 1100, memory, ..Execution::default() },
+                execution: Execution { gallery_memory: 26_400, memory, ..Execution::default() },
             };
             pool.install(|| evaluation.report()).unwrap()
         };
@@ -475,8 +476,5 @@ mod tests {
             execution: Execution::default(),
         };
         assert_eq!(evaluation.report().unwrap_err().message(), "the disk is gone");
-        let no_items = Execution { items: 0, ..Execution::default() };
-        let error = Evaluation { execution: no_items, ..evaluation }.report().unwrap_err();
-        assert_eq!(error.kind(), Kind::Config);
     }
 }

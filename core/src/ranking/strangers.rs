@@ -32,26 +32,38 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// Sorts the keys of the positives, puts [`BEHIND`] behind them, and counts from nothing again.
+    /// Sorts the keys of the positives, by bucket first, puts [`BEHIND`] behind them, and counts from nothing again.
     pub(super) fn restart(&mut self, keys: &mut Vec<u64>) {
         let Self { buckets, starts, before } = self;
         starts.clear();
         before.clear();
-        keys.sort_unstable();
-        if let (Some(&best), Some(&worst)) = (keys.first(), keys.last()) {
+        if let (Some(&best), Some(&worst)) = (keys.iter().min(), keys.iter().max()) {
             *buckets = Buckets::new(super::score_of(best), super::score_of(worst), keys.len());
             before.resize(keys.len() + 1, 0);
             starts.resize(buckets.count + 1, 0);
-            for &key in &*keys {
-                starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
-            }
+            let bucket = |key| buckets.of(super::score_of(key)) as usize;
+            keys.iter().for_each(|&key| starts[bucket(key) + 1] += 1);
             let mut start = 0;
-            for bucket in 0..buckets.count {
-                let here = starts[bucket + 1];
-                starts[bucket] = start | if here > COMPARED as u32 { CROWDED } else { 0 };
-                start += here;
+            for next in &mut starts[1..] {
+                start += std::mem::replace(next, start);
             }
-            starts[buckets.count] = start;
+            let mut sorted = vec![0; keys.len()];
+            for &key in &*keys {
+                // When every key has its place, this is the start of the next bucket.
+                let place = &mut starts[bucket(key) + 1];
+                sorted[*place as usize] = key;
+                *place += 1;
+            }
+            for bucket in 0..buckets.count {
+                let here = &mut sorted[starts[bucket] as usize..starts[bucket + 1] as usize];
+                if here.len() > 1 {
+                    here.sort_unstable();
+                }
+                if here.len() > COMPARED {
+                    starts[bucket] |= CROWDED;
+                }
+            }
+            keys.copy_from_slice(&sorted);
         }
         keys.extend(BEHIND);
     }
