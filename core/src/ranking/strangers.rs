@@ -73,9 +73,8 @@ impl Strangers {
         (Buckets::count(positives) + 1 + positives + 1) * size_of::<u32>()
     }
 
-    /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. The
-    /// first has this place `within_tie` and each further one is `step` later in it, as if all were strangers. `keys` are
-    /// those of the positives, and [`BEHIND`].
+    /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. `within_tie`
+    /// has the places of the items in ties, as if all were strangers. `keys` are those of the positives, and [`BEHIND`].
     pub(super) fn count(
         &mut self,
         keys: &[u64],
@@ -99,10 +98,10 @@ impl Strangers {
     }
 }
 
-/// The places of strangers among items of equal score.
+/// The places of items that follow each other, among items of equal score.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WithinTie {
-    /// That of the first item.
+    /// The place of the first item.
     pub(super) first: usize,
     /// How much later the next item is.
     pub(super) step: usize,
@@ -146,8 +145,10 @@ impl Buckets {
         /// The whole numbers from here on are all numbers up to twice this, so that a sum is rounded to a whole number, and
         /// its last bits are that number. Unlike a conversion, this is one vector instruction.
         const WHOLE: f32 = (1 << (f32::MANTISSA_DIGITS - 1)) as f32;
+        // Finite, so that a scale of 0 makes it 0.
+        let below = (self.best - score).clamp(-f32::MAX, f32::MAX);
         // Bucket 0 is for scores above `best`.
-        let bucket = (self.best - score) * self.scale + 1.0;
+        let bucket = below * self.scale + 1.0;
         (bucket.max(0.0).min((self.count - 1) as f32) + WHOLE).to_bits() - WHOLE.to_bits()
     }
 }
@@ -206,7 +207,7 @@ mod tests {
         prop_oneof![
             4 => (-20i8..20).prop_map(|x| f32::from(x) / 7.0),
             2 => -1.0f32..1.0,
-            1 => prop_oneof![Just(f32::MAX / 4.0), Just(-f32::MAX / 4.0), Just(1e-45), Just(0.0), Just(-0.0)],
+            1 => prop_oneof![Just(f32::MAX), Just(f32::MAX / 4.0), Just(-f32::MAX), Just(1e-45), Just(0.0), Just(-0.0)],
         ]
     }
 
