@@ -15,15 +15,7 @@ pub(crate) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync +
 
 /// The results of `work` for each of the items, in their order, whatever order they run in.
 pub(crate) fn each_in_order<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync + Send) -> Vec<T> {
-    #[cfg(feature = "parallel")]
-    {
-        use rayon::prelude::*;
-        items.into_par_iter().map(work).collect()
-    }
-    #[cfg(not(feature = "parallel"))]
-    {
-        items.into_iter().map(work).collect()
-    }
+    each_in_order_with(items, |(): &mut (), item| work(item))
 }
 
 /// As [`each_in_order`], with memory that one thread uses for one item after another. `work` finds in it what it left.

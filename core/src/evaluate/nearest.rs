@@ -40,9 +40,9 @@ pub fn nearest(
         gallery.map(|gallery| PointSet::new(similarity, gallery, "gallery", execution)).transpose()?;
     let items = apart.as_ref().unwrap_or(&asked);
     let mut found: Vec<Vec<Hit>> = vec![Vec::new(); queries.len()];
-    let block = execution.block(ranked.dimension());
-    for first in (0..ranked.len()).step_by(block) {
-        let end = ranked.len().min(first + block);
+    let length = execution.block(ranked.dimension());
+    for first in (0..ranked.len()).step_by(length) {
+        let end = ranked.len().min(first + length);
         let block: Vec<u32> = (first as u32..end as u32).collect();
         let parts = each_in_order(block.chunks(PART).collect(), |part| items.points(part).map(Items::from));
         let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;

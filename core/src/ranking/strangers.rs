@@ -74,7 +74,8 @@ impl Strangers {
     }
 
     /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. `within_tie`
-    /// has the places of the items in ties, as if all were strangers. `keys` are those of the positives, and [`BEHIND`].
+    /// gives each item its place among items of equal score; a positive gets that of a stranger. `keys` are those of the
+    /// positives, and [`BEHIND`].
     pub(super) fn count(
         &mut self,
         keys: &[u64],
