@@ -12,6 +12,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 /** Crates with the same large dependencies, which a quick build compiles once. */
 const TOGETHER = ["akin-web", "akin-training-ground"];
 
+/** In the engine, rankings and pictures wait for core. The other modules have little to compute, and are small. */
+const QUICK_CORE = ["--config", "profile.page.package.akin-core.opt-level=3"];
+
 /**
  * Writes NAME.js and NAME_bg.wasm of some crates into `folder`. Each is compiled by its own invocation of cargo, so that
  * it has only the features that it asks for itself. With `quick`, the modules are there much sooner, but are larger.
@@ -23,7 +26,8 @@ export function buildModules(names, folder, { quick = false } = {}) {
     const crates = quick && TOGETHER.includes(name) ? TOGETHER : [name];
     const profile = quick ? "page-quick" : "page";
     const packages = crates.flatMap((crate) => ["-p", crate]);
-    const [module] = cargo(...packages, "--profile", profile, "--target", "wasm32-unknown-unknown")
+    const settings = name === "akin-web" && !quick ? QUICK_CORE : [];
+    const [module] = cargo(...packages, "--profile", profile, "--target", "wasm32-unknown-unknown", ...settings)
       .flatMap(({ filenames }) => filenames)
       .filter((file) => basename(file) === `${name.replaceAll("-", "_")}.wasm`);
     // The optimiser puts functions in the order of their names.

@@ -3,6 +3,8 @@
 //! It has few terms for each number, so it is a sum of rows, each shifted and multiplied by a weight, and no product of
 //! matrices.
 
+use macerator::{Simd, with_simd};
+
 use crate::Convolution;
 use crate::epilogue::Epilogue;
 use crate::planes::Planes;
@@ -49,14 +51,30 @@ pub(crate) fn forward(
         let weights = &weight[channel * places.len()..][..places.len()];
         let mut plane = vec![0.0; planes.len()];
         planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane);
-        for (y, row) in output.chunks_exact_mut(width).enumerate() {
-            for (i, part) in row.chunks_mut(LANES).enumerate() {
-                let mut sums = sums(&plane, &places, weights, y * planes.pitch() + i * LANES, part.len());
-                epilogue.apply(channel, &mut sums, None);
-                part.copy_from_slice(&sums[..part.len()]);
-            }
-        }
+        write(&plane, planes.pitch(), &places, weights, epilogue, channel, output, width);
     });
+}
+
+/// Writes a map of the output, whose rows are `width` numbers, from the laid out map that it sees.
+#[with_simd]
+#[allow(clippy::too_many_arguments)]
+fn write<'a, S: Simd>(
+    plane: &'a [f32],
+    pitch: usize,
+    places: &'a [usize],
+    weights: &'a [f32],
+    epilogue: Epilogue<'a>,
+    channel: usize,
+    output: &'a mut [f32],
+    width: usize,
+) {
+    for (y, row) in output.chunks_exact_mut(width).enumerate() {
+        for (i, part) in row.chunks_mut(LANES).enumerate() {
+            let mut sums = sums(plane, places, weights, y * pitch + i * LANES, part.len());
+            epilogue.apply::<S>(channel, &mut sums, None);
+            part.copy_from_slice(&sums[..part.len()]);
+        }
+    }
 }
 
 pub(crate) fn input_gradient(layer: &Convolution, gradient: &[f32], weight: &[f32], result: &mut [f32]) {

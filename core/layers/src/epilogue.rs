@@ -1,6 +1,9 @@
 //! What is done with the numbers of an output before they are written.
 
-use crate::product::Lanes;
+use macerator::{Scalar, Simd};
+
+use crate::product::{LANES, Lanes};
+use crate::vectors::{load, store};
 
 /// The numbers of each channel, scaled and shifted, and with what is negative made zero.
 ///
@@ -17,18 +20,27 @@ pub struct Epilogue<'a> {
 
 impl Epilogue<'_> {
     #[inline(always)]
-    pub(crate) fn apply(&self, channel: usize, numbers: &mut Lanes, added: Option<&Lanes>) {
-        if let Some(scale) = self.scale {
-            numbers.iter_mut().for_each(|number| *number *= scale[channel]);
-        }
-        if let Some(shift) = self.shift {
-            numbers.iter_mut().for_each(|number| *number += shift[channel]);
-        }
-        if let Some(added) = added {
-            numbers.iter_mut().zip(added).for_each(|(number, added)| *number += added);
-        }
-        if self.rectified {
-            numbers.iter_mut().for_each(|number| *number = if *number < 0.0 { 0.0 } else { *number });
+    pub(crate) fn apply<S: Simd>(&self, channel: usize, numbers: &mut Lanes, added: Option<&Lanes>) {
+        let lanes = S::lanes32();
+        let scale = self.scale.map(|scale| scale[channel].splat::<S>());
+        let shift = self.shift.map(|shift| shift[channel].splat::<S>());
+        for start in (0..LANES).step_by(lanes) {
+            let numbers = &mut numbers[start..start + lanes];
+            let mut vector = load::<S>(numbers);
+            if let Some(scale) = scale {
+                vector *= scale;
+            }
+            if let Some(shift) = shift {
+                vector += shift;
+            }
+            if let Some(added) = added {
+                vector += load(&added[start..start + lanes]);
+            }
+            if self.rectified {
+                let zero = 0.0_f32.splat::<S>();
+                vector = vector.lt(zero).select(zero, vector);
+            }
+            store(vector, numbers);
         }
     }
 }

@@ -192,7 +192,7 @@ fn write<'a, S: Simd>(
             if end.onto {
                 runs.iter().for_each(|run| run.read(result, &mut before));
             }
-            end.epilogue.apply(end.channel + row, sums, end.onto.then_some(&before));
+            end.epilogue.apply::<S>(end.channel + row, sums, end.onto.then_some(&before));
             runs.iter().for_each(|run| run.write(sums, result));
         }
     }

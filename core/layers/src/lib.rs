@@ -56,6 +56,7 @@ mod planes;
 mod product;
 mod rectifier;
 mod threads;
+mod vectors;
 
 pub use attention::Attention;
 pub use batch_norm::{BatchNorm, Normalised};

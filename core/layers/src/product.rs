@@ -15,6 +15,7 @@ use macerator::{Scalar, Simd, Vector, with_simd};
 
 use crate::matrix::Matrix;
 use crate::threads;
+use crate::vectors::{load, store};
 
 /// The columns of a panel: two of the widest vectors.
 pub(crate) const LANES: usize = 32;
@@ -25,7 +26,7 @@ pub(crate) const DEPTH: usize = 256;
 /// The panels that some terms of all rows meet while these are in the second-level cache.
 pub(crate) const PANELS: usize = 8;
 
-/// Rows that are divided among threads are divided at a multiple of this number: every machine multiplies 6 or 8 rows at a
+/// Rows that are divided among threads are divided at a multiple of this number: a machine multiplies 4, 6 or 8 rows at a
 /// time.
 pub(crate) const ROWS: usize = 24;
 
@@ -223,19 +224,10 @@ pub(crate) fn add_products<'a, S: Simd>(
     sums: &'a mut [Lanes],
     added: bool,
 ) {
-    let terms = panel.len();
-    // The sums, two vectors of the panel and a number of a row fill 32 or 16 registers.
-    if has_32_registers::<S>() {
-        for (rows, sums) in rows.chunks(8).zip(sums.chunks_mut(8)) {
-            // Where rows are missing, the last stands for them.
-            let rows: [&[f32]; 8] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
-            add_rows::<S, 8>(|k, r| rows[r][k], panel, columns, sums, added);
-        }
-    } else {
-        for (rows, sums) in rows.chunks(6).zip(sums.chunks_mut(6)) {
-            let rows: [&[f32]; 6] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
-            add_rows::<S, 6>(|k, r| rows[r][k], panel, columns, sums, added);
-        }
+    match rows_at_once::<S>() {
+        8 => add_slices::<S, 8>(rows, panel, columns, sums, added),
+        6 => add_slices::<S, 6>(rows, panel, columns, sums, added),
+        _ => add_slices::<S, 4>(rows, panel, columns, sums, added),
     }
 }
 
@@ -249,20 +241,45 @@ fn add_products_across<'a, S: Simd>(
     sums: &'a mut [Lanes],
     added: bool,
 ) {
-    if has_32_registers::<S>() {
-        add_across::<S, 8>(numbers, pitch, panel, columns, sums, added);
-    } else {
-        add_across::<S, 6>(numbers, pitch, panel, columns, sums, added);
+    match rows_at_once::<S>() {
+        8 => add_across::<S, 8>(numbers, pitch, panel, columns, sums, added),
+        6 => add_across::<S, 6>(numbers, pitch, panel, columns, sums, added),
+        _ => add_across::<S, 4>(numbers, pitch, panel, columns, sums, added),
     }
 }
 
-/// Whether the machine has 32 registers for vectors. Others have 16.
+/// The rows whose sums stay in registers: with two vectors of the panel and a number of a row they fill 32 or 16. The
+/// compilers of browsers keep one register of 16 for themselves, and a product without a fused multiply-add takes one, so
+/// that six rows do not fit: they are half as fast as four.
 #[inline(always)]
-fn has_32_registers<S: Simd>() -> bool {
-    S::lanes32() == 16 || cfg!(target_arch = "aarch64")
+fn rows_at_once<S: Simd>() -> usize {
+    if S::lanes32() == 16 || cfg!(target_arch = "aarch64") {
+        8
+    } else if cfg!(target_arch = "wasm32") {
+        4
+    } else {
+        6
+    }
 }
 
-/// The same, `R` rows at a time.
+/// [`add_products`], `R` rows at a time.
+#[inline(always)]
+fn add_slices<S: Simd, const R: usize>(
+    rows: &[&[f32]],
+    panel: &[Lanes],
+    columns: usize,
+    sums: &mut [Lanes],
+    added: bool,
+) {
+    let terms = panel.len();
+    for (rows, sums) in rows.chunks(R).zip(sums.chunks_mut(R)) {
+        // Where rows are missing, the last stands for them.
+        let rows: [&[f32]; R] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
+        add_rows::<S, R>(|k, r| rows[r][k], panel, columns, sums, added);
+    }
+}
+
+/// [`add_products_across`], `R` rows at a time.
 #[inline(always)]
 fn add_across<S: Simd, const R: usize>(
     numbers: &[f32],
@@ -329,15 +346,9 @@ fn add_vectors<S: Simd, const R: usize, const V: usize>(
         for (v, product) in products.into_iter().enumerate() {
             let sums = &mut sums[first + v * lanes..][..lanes];
             let sum = if added { load::<S>(sums) + product } else { product };
-            bytemuck::cast_slice_mut(sums).copy_from_slice(bytemuck::bytes_of(&sum));
+            store(sum, sums);
         }
     }
-}
-
-/// A vector of numbers, of which there are as many as it has lanes.
-#[inline(always)]
-fn load<S: Simd>(numbers: &[f32]) -> Vector<S, f32> {
-    bytemuck::pod_read_unaligned(bytemuck::cast_slice(numbers))
 }
 
 #[cfg(test)]
