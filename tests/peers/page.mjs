@@ -1,11 +1,11 @@
 // Measures the page beside ONNX Runtime Web, with the same network and the same pictures, in headless Chromium on one
 // thread.
 //
-//   AKIN=… AKIN_PAGE=… AKIN_FIXTURE=… node tests/peers/page.mjs [ROUNDS]
+//   AKIN=… AKIN_PAGE=… AKIN_FIXTURE=… node tests/peers/page.mjs [ROUNDS [BACKBONE [SIDE]]]
 //
-// The variables are those of tests/e2e/site.mjs. The network is SqueezeNet 1.1 at 128 pixels with a linear head, as a bundle
-// of akin and as an ONNX file. The page of ONNX Runtime decodes pictures with the browser and writes a list of names; it has
-// nothing else. Both take turns:
+// The variables are those of tests/e2e/site.mjs. The network is SqueezeNet 1.1 at 128 pixels, or another backbone that reads
+// pictures as torchvision's do, with a linear head and random weights, as a bundle of akin and as an ONNX file. The page of
+// ONNX Runtime decodes pictures with the browser and writes a list of names; it has nothing else. Both take turns:
 //
 // - picture: decoding a JPEG and resizing it;
 // - network: from there to the embedding. That of akin includes the resizing, and its decoding does not;
@@ -19,9 +19,9 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { akin, launch, pageFolder, serve, upload } from "../e2e/site.mjs";
 
-const ROUNDS = Number(process.argv[2] ?? 30);
+const [rounds = "30", BACKBONE = "squeezenet", SIDE = "128"] = process.argv.slice(2);
+const ROUNDS = Number(rounds);
 const COLD_ROUNDS = 5;
-const SIDE = 128;
 const runtime = fileURLToPath(new URL("../../www/node_modules/onnxruntime-web/dist/", import.meta.url));
 const work = mkdtempSync(join(tmpdir(), "akin-"));
 const run = (...options) => execFileSync(akin, options, { cwd: work, stdio: ["ignore", "ignore", "inherit"] });
@@ -166,13 +166,24 @@ async function toResults(page, photo, results) {
 const akinResults = (name) => `[data-testid=ranking][data-query="image:${name}"][aria-busy=false]`;
 const peerResults = (name) => `[data-query="${name}"]`;
 
+/** Opens a page. That of akin offers a large bundle before it loads it. */
+async function open(browser, address) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(120_000);
+  await page.goto(address);
+  const accept = await page.waitForSelector("[data-testid=offer] button, [data-testid=ranking][aria-busy=false], body > ol", {
+    state: "attached",
+  });
+  if ((await accept.evaluate(({ tagName }) => tagName)) === "BUTTON") await accept.click();
+  return page;
+}
+
 /** The milliseconds from the address of a page to the first results, in a browser without a cache. */
 async function cold(address, photo, results) {
   const browser = await launch("cpu");
   try {
-    const page = await browser.newPage();
     const start = performance.now();
-    await page.goto(address);
+    const page = await open(browser, address);
     await toResults(page, photo, results);
     return performance.now() - start;
   } finally {
@@ -189,8 +200,9 @@ const row = (name, ours, theirs) => console.log(`| ${name} | ${summary(ours)} | 
 try {
   run("biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "2", "--side", "64", "--progress", "none");
   const settings = [
-    "model.backbone={kind='squeezenet'}",
+    `model.backbone={kind='${BACKBONE}'}`,
     `model.preprocessing={name='imagenet', crop=${SIDE}}`,
+    "model.freeze_backbone=true",
     "model.head={dimension=64}",
     "sampler={kind='random', batch_size=8}",
     "run.steps=1",
@@ -205,12 +217,10 @@ try {
     "gallery.f32": join(work, "bundle", encoders[0].gallery_embeddings),
   });
   const browser = await launch("cpu");
-  console.log(`The page of ${pageFolder}; best / median of ${ROUNDS}, cold of ${COLD_ROUNDS}`);
+  console.log(`${BACKBONE} at ${SIDE} pixels; best / median of ${ROUNDS}, cold of ${COLD_ROUNDS}; the page of ${pageFolder}`);
   console.log("| work | akin | ONNX Runtime Web |\n|---|--:|--:|");
   try {
-    const [akinPage, peerPage] = [await browser.newPage(), await browser.newPage()];
-    await akinPage.goto(ours.address);
-    await peerPage.goto(theirs.address);
+    const [akinPage, peerPage] = [await open(browser, ours.address), await open(browser, theirs.address)];
     await openEngine(akinPage);
     let first;
     for (const [width, height] of [

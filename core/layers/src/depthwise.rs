@@ -3,13 +3,14 @@
 //! It has few terms for each number, so it is a sum of rows, each shifted and multiplied by a weight, and no product of
 //! matrices.
 
-use macerator::{Simd, with_simd};
+use macerator::{Scalar, Simd, with_simd};
 
 use crate::Convolution;
 use crate::epilogue::Epilogue;
 use crate::planes::Planes;
-use crate::product::LANES;
+use crate::product::{LANES, Lanes};
 use crate::threads;
+use crate::vectors::{load, store};
 
 /// Calls `work` with each map of a result and its number, several in a row on a thread.
 fn each_map(result: &mut [f32], map: usize, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
@@ -21,16 +22,17 @@ fn each_map(result: &mut [f32], map: usize, work: impl Fn(usize, &mut [f32]) + S
     });
 }
 
-/// The sums of 32 positions of a row, or fewer.
+/// The sums of 32 positions of a row, or fewer. What is not a position has no meaning.
 #[inline(always)]
-fn sums(plane: &[f32], places: &[usize], weights: &[f32], start: usize, count: usize) -> [f32; LANES] {
+fn sums<S: Simd>(plane: &[f32], places: &[usize], weights: &[f32], start: usize, count: usize) -> Lanes {
+    let lanes = S::lanes32();
     let mut sums = [0.0; LANES];
-    for (place, weight) in places.iter().zip(weights) {
-        let numbers = &plane[start + place..];
-        match numbers.first_chunk::<LANES>() {
-            Some(numbers) => sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += weight * x),
-            None => sums.iter_mut().zip(&numbers[..count]).for_each(|(sum, x)| *sum += weight * x),
+    for first in (0..count).step_by(lanes) {
+        let mut sum = 0.0_f32.splat::<S>();
+        for (place, weight) in places.iter().zip(weights) {
+            sum += weight.splat() * load(&plane[start + first + place..][..lanes]);
         }
+        store(sum, &mut sums[first..first + lanes]);
     }
     sums
 }
@@ -49,8 +51,9 @@ pub(crate) fn forward(
     each_map(output, height * width, |map, output| {
         let channel = map % channels;
         let weights = &weight[channel * places.len()..][..places.len()];
-        let mut plane = vec![0.0; planes.len()];
-        planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane);
+        // Vectors at the end of the last row read beyond it.
+        let mut plane = vec![0.0; planes.len() + LANES];
+        planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane[..planes.len()]);
         write(&plane, planes.pitch(), &places, weights, epilogue, channel, output, width);
     });
 }
@@ -70,7 +73,7 @@ fn write<'a, S: Simd>(
 ) {
     for (y, row) in output.chunks_exact_mut(width).enumerate() {
         for (i, part) in row.chunks_mut(LANES).enumerate() {
-            let mut sums = sums(plane, places, weights, y * pitch + i * LANES, part.len());
+            let mut sums = sums::<S>(plane, places, weights, y * pitch + i * LANES, part.len());
             epilogue.apply::<S>(channel, &mut sums, None);
             part.copy_from_slice(&sums[..part.len()]);
         }
