@@ -2,6 +2,7 @@
 
 #![allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
 
+use std::array;
 use std::ops::Range;
 
 use macerator::{Simd, with_simd};
@@ -94,22 +95,22 @@ fn draw<N: Reciprocals>(
     items: [usize; 3],
     triplet: usize,
     reciprocals: &mut N,
-    noise: &mut Vec<f32>,
+    memory: &mut Vec<f32>,
 ) -> Drawn {
     let proxies = distances.proxies;
-    noise.resize(2 * proxies, 0.0);
+    memory.resize(4 * proxies, 0.0);
+    let (noise, largest) = memory.split_at_mut(2 * proxies);
+    let (pair_largest, all_largest) = largest.split_at_mut(proxies);
     fill(reciprocals, triplet, noise);
     let [i, j, k] = items.map(|item| distances.row(item));
     let (pair_noise, all_noise) = noise.split_at(proxies);
     let (mut low_softmax, mut high_softmax) = (vec![0.0; proxies], vec![0.0; proxies]);
-    let mut largest = vec![0.0; proxies];
     let per_temperature = (1.0 / temperature) as f32;
-    maximum(i, j, &mut largest);
-    let low = softmax(&largest, pair_noise, per_temperature, None, &mut low_softmax);
-    // In place: each number is read before it is written.
-    maximum(k, &largest.clone(), &mut largest);
+    maximum(i, j, pair_largest);
+    let low = softmax(pair_largest, pair_noise, per_temperature, None, &mut low_softmax);
+    maximum(k, pair_largest, all_largest);
     let left_out = (!loss.equal_ancestors).then_some(low);
-    let high = softmax(&largest, all_noise, per_temperature, left_out, &mut high_softmax);
+    let high = softmax(all_largest, all_noise, per_temperature, left_out, &mut high_softmax);
     let (value, slopes) = loss.hinge([i, j, k], [low, high]);
     if slopes == [0.0; 3] {
         let nothing = [Vec::new(), Vec::new()];
@@ -210,18 +211,23 @@ fn add_run<'a, S: Simd>(
     let width = part.columns.len();
     let first = part.columns.start;
     let mut slopes = [[0.0; COLUMNS]; 3];
+    // For the last part, which may have fewer columns.
+    let mut copies = [[0.0; COLUMNS]; 5];
     for (t, drawn) in run.zip(drawn) {
         if drawn.slopes == [0.0; 3] {
             continue;
         }
         let items = triplets.get(t);
-        let columns = |row: &'_ [f32]| -> [f32; COLUMNS] {
-            let mut columns = [0.0; COLUMNS];
-            columns[..width].copy_from_slice(&row[first..first + width]);
-            columns
-        };
-        let [i, j, k] = items.map(|item| columns(distances.row(item)));
-        let [low, high] = [&drawn.softmaxes[0], &drawn.softmaxes[1]].map(|softmax| columns(softmax));
+        let [i, j, k] = items.map(|item| distances.row(item));
+        let [low, high] = &drawn.softmaxes;
+        let mut rows = [i, j, k, low, high].into_iter().zip(&mut copies);
+        let [i, j, k, low, high]: [&[f32; COLUMNS]; 5] = array::from_fn(|_| {
+            let (row, copy) = rows.next().expect("five rows");
+            row[first..].first_chunk().unwrap_or_else(|| {
+                copy[..width].copy_from_slice(&row[first..]);
+                copy
+            })
+        });
         for column in 0..COLUMNS {
             let (i, j, k) = (i[column], j[column], k[column]);
             let pull = drawn.slopes[0] * i + drawn.slopes[1] * j + drawn.slopes[2] * k;
