@@ -222,7 +222,7 @@ def main():
         "H-AP surrogate, constant H-rank": batches,
         "H-AP surrogate, smooth H-rank": batches,
         "Smooth-AP": batches,
-        "HIER, public code": [180],
+        "HIER": [180],
     }
     rows = []
     for name, sizes in cases.items():
