@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const TOGETHER = ["akin-web", "akin-training-ground"];
 
 /** In the engine, rankings and pictures wait for core. The other modules have little to compute, and are small. */
-const QUICK_CORE = ["--config", "profile.page.package.akin-core.opt-level=3"];
+const FAST_CORE = ["--config", "profile.page.package.akin-core.opt-level=3"];
 
 /**
  * Writes NAME.js and NAME_bg.wasm of some crates into `folder`. Each is compiled by its own invocation of cargo, so that
@@ -26,7 +26,7 @@ export function buildModules(names, folder, { quick = false } = {}) {
     const crates = quick && TOGETHER.includes(name) ? TOGETHER : [name];
     const profile = quick ? "page-quick" : "page";
     const packages = crates.flatMap((crate) => ["-p", crate]);
-    const settings = name === "akin-web" && !quick ? QUICK_CORE : [];
+    const settings = name === "akin-web" && !quick ? FAST_CORE : [];
     const [module] = cargo(...packages, "--profile", profile, "--target", "wasm32-unknown-unknown", ...settings)
       .flatMap(({ filenames }) => filenames)
       .filter((file) => basename(file) === `${name.replaceAll("-", "_")}.wasm`);

@@ -12,16 +12,6 @@ use crate::product::{LANES, Lanes};
 use crate::threads;
 use crate::vectors::{load, store};
 
-/// Calls `work` with each map of a result and its number, several in a row on a thread.
-fn each_map(result: &mut [f32], map: usize, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
-    let run = (result.len() / map).div_ceil(4 * threads::count());
-    threads::each_chunk(result, run * map, |i, maps| {
-        for (j, result) in maps.chunks_exact_mut(map).enumerate() {
-            work(i * run + j, result);
-        }
-    });
-}
-
 /// The sums of 32 positions of a row, or fewer. What is not a position has no meaning.
 #[inline(always)]
 fn sums<S: Simd>(plane: &[f32], places: &[usize], weights: &[f32], start: usize, count: usize) -> Lanes {
@@ -48,7 +38,7 @@ pub(crate) fn forward(
     let [height, width] = layer.output();
     let places = layer.offsets(planes, 1);
     let channels = layer.outputs;
-    each_map(output, height * width, |map, output| {
+    threads::each_map(output, height * width, |map, output| {
         let channel = map % channels;
         let weights = &weight[channel * places.len()..][..places.len()];
         // Vectors at the end of the last row read beyond it.
@@ -85,7 +75,7 @@ pub(crate) fn input_gradient(layer: &Convolution, gradient: &[f32], weight: &[f3
     let [channels, input_height, input_width] = layer.input;
     let planes = layer.input_planes();
     let places = layer.offsets(&planes, 1);
-    each_map(result, input_height * input_width, |map, result| {
+    threads::each_map(result, input_height * input_width, |map, result| {
         let weights = &weight[map % channels * places.len()..][..places.len()];
         let gradient = &gradient[map * height * width..][..height * width];
         let mut plane = vec![0.0; planes.len()];
@@ -110,7 +100,7 @@ pub(crate) fn weight_gradient(
     let places = layer.offsets(planes, 1);
     let channels = layer.outputs;
     let count = gradient.len() / (channels * height * width);
-    each_map(result, places.len(), |channel, result| {
+    threads::each_map(result, places.len(), |channel, result| {
         let mut plane = vec![0.0; planes.len()];
         for map in (0..count).map(|b| b * channels + channel) {
             planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane);

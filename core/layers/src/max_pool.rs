@@ -69,16 +69,8 @@ impl MaxPool {
     pub fn largest(&self, x: &[f32]) -> Vec<f32> {
         let [height, width] = self.output();
         let (from, to) = (self.input[0] * self.input[1], height * width);
-        let count = x.len() / from;
-        let mut output = vec![0.0; count * to];
-        let run = count.div_ceil(4 * threads::count()).max(1);
-        threads::each_chunk(&mut output, run * to, |i, output| {
-            let maps = x[i * run * from..].chunks_exact(from);
-            let mut columns = Vec::new();
-            for (map, output) in maps.zip(output.chunks_exact_mut(to)) {
-                largest(self, map, output, &mut columns);
-            }
-        });
+        let mut output = vec![0.0; x.len() / from * to];
+        threads::each_map(&mut output, to, |map, output| largest(self, &x[map * from..][..from], output));
         output
     }
 
@@ -97,15 +89,10 @@ impl MaxPool {
         assert_eq!(gradient.len(), places.len(), "a place of each number");
         let to = self.output().iter().product::<usize>();
         let from = self.input[0] * self.input[1];
-        let count = gradient.len() / to;
-        let mut result = threads::zeros(count * from);
-        let run = count.div_ceil(4 * threads::count()).max(1);
-        threads::each_chunk(&mut result, run * from, |i, maps| {
-            for (j, map) in maps.chunks_exact_mut(from).enumerate() {
-                let start = (i * run + j) * to;
-                for (gradient, &place) in gradient[start..][..to].iter().zip(&places[start..]) {
-                    map[place as usize] += gradient;
-                }
+        let mut result = threads::zeros(gradient.len() / to * from);
+        threads::each_map(&mut result, from, |map, result| {
+            for (gradient, &place) in gradient[map * to..][..to].iter().zip(&places[map * to..]) {
+                result[place as usize] += gradient;
             }
         });
         result
@@ -164,12 +151,12 @@ fn pool<'a, S: Simd>(
 
 /// [`pool`] without the places.
 #[with_simd]
-fn largest<'a, S: Simd>(shape: &'a MaxPool, x: &'a [f32], output: &'a mut [f32], columns: &'a mut Vec<f32>) {
+fn largest<'a, S: Simd>(shape: &'a MaxPool, x: &'a [f32], output: &'a mut [f32]) {
     let lanes = S::lanes32();
     let (side, before) = (shape.input[1], shape.padding[1]);
     let ([_, width], stride) = (shape.output(), shape.stride[1]);
     // The columns of the map between columns without numbers, as many as any window meets.
-    columns.resize(before + side + width * stride + shape.size[1] + lanes, f32::NEG_INFINITY);
+    let mut columns = vec![0.0; before + side + width * stride + shape.size[1] + lanes];
     for (v, output) in output.chunks_exact_mut(width).enumerate() {
         let rows = shape.met(0, v);
         let below = &x[rows.start * side..rows.end * side];

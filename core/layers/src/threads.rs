@@ -15,6 +15,16 @@ pub(crate) fn each_chunk<T: Send>(
     numbers.chunks_mut(length).enumerate().for_each(|(i, chunk)| work(i, chunk));
 }
 
+/// Calls `work` with each map of a result, of `length` numbers each, and its number: several in a row on a thread.
+pub(crate) fn each_map(result: &mut [f32], length: usize, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
+    let run = (result.len() / length).div_ceil(4 * count()).max(1);
+    each_chunk(result, run * length, |i, maps| {
+        for (j, map) in maps.chunks_exact_mut(length).enumerate() {
+            work(i * run + j, map);
+        }
+    });
+}
+
 /// What `make` gives for 0, 1, …, `count` − 1.
 pub(crate) fn collect<T: Send>(count: usize, make: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     #[cfg(feature = "parallel")]

@@ -74,7 +74,7 @@ impl Strangers {
     }
 
     /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. `within_tie`
-    /// gives each item its place among items of equal score; a positive gets that of a stranger. `keys` are those of the
+    /// gives the place of each item among items of equal score, as if it were a stranger. `keys` are those of the
     /// positives, and [`BEHIND`].
     pub(super) fn count(
         &mut self,
