@@ -189,7 +189,7 @@ impl Ranking {
             ranking.add_positive(item, scores[item], levels);
         }
         ranking.sort();
-        ranking.count(0, &scores);
+        ranking.count(0, &scores, &mut Vec::new());
         ranking.finish(|item| levels[item])
     }
 
@@ -354,6 +354,11 @@ impl Decided<'_> {
     /// Whether every weight is 1.
     pub fn is_unweighted(&self) -> bool {
         self.weights.is_empty()
+    }
+
+    /// Whether H-AP and AP take the positives one by one: every weight is 1, and ties have an order.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_unweighted() && !matches!(self.ranking.ties, TiePolicy::Strict | TiePolicy::Shared)
     }
 
     /// The weight of an item with this shared level, 0 … L.
@@ -530,13 +535,13 @@ impl PartialRanking {
     }
 
     /// Counts the items from `first` on. `scores` are their scores. A positive must have the score that
-    /// [`add_positive`](Self::add_positive) was given.
-    pub(crate) fn count(&mut self, first: usize, scores: &[f32]) {
+    /// [`add_positive`](Self::add_positive) was given. `room` is memory to work with.
+    pub(crate) fn count(&mut self, first: usize, scores: &[f32], room: &mut Vec<u64>) {
         let itself = self.itself.filter(|itself| (first..first + scores.len()).contains(itself));
         self.counted += scores.len() - usize::from(itself.is_some());
         let [place, next] = [first, first + 1].map(|item| self.ties.within_tie(item, STRANGER, self.depth));
         let within_tie = WithinTie { first: place, step: next - place };
-        self.strangers.count(&self.keys, scores, itself.map(|itself| itself - first), within_tie);
+        self.strangers.count(&self.keys, scores, itself.map(|itself| itself - first), within_tie, room);
     }
 
     /// The ranking, when all items are counted. `levels` gives the levels that a positive may share with the query.

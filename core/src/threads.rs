@@ -1,5 +1,7 @@
 //! Work on all threads with the feature `parallel`, and on one without it. No result depends on it.
 
+use std::sync::{Mutex, PoisonError};
+
 /// The results of `work` for 0 … `count` − 1, in this order, whatever order they run in.
 pub(crate) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     #[cfg(feature = "parallel")]
@@ -15,23 +17,29 @@ pub(crate) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync +
 
 /// The results of `work` for each of the items, in their order, whatever order they run in.
 pub(crate) fn each_in_order<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync + Send) -> Vec<T> {
-    each_in_order_with(items, |(): &mut (), item| work(item))
-}
-
-/// As [`each_in_order`], with memory that one thread uses for one item after another. `work` finds in it what it left.
-pub(crate) fn each_in_order_with<I: Send, M: Default, T: Send>(
-    items: Vec<I>,
-    work: impl Fn(&mut M, I) -> T + Sync + Send,
-) -> Vec<T> {
     #[cfg(feature = "parallel")]
     {
         use rayon::prelude::*;
-        items.into_par_iter().map_init(M::default, work).collect()
+        items.into_par_iter().map(work).collect()
     }
     #[cfg(not(feature = "parallel"))]
     {
-        let mut memory = M::default();
-        items.into_iter().map(|item| work(&mut memory, item)).collect()
+        items.into_iter().map(work).collect()
+    }
+}
+
+/// Memory for pieces of work, which one piece after another uses.
+#[derive(Debug, Default)]
+pub(crate) struct Workspaces<M>(Mutex<Vec<M>>);
+
+impl<M: Default> Workspaces<M> {
+    /// Does `work` with memory of its own, in which it finds what earlier work left.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut M) -> T) -> T {
+        let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = free().pop().unwrap_or_default();
+        let result = work(&mut memory);
+        free().push(memory);
+        result
     }
 }
 

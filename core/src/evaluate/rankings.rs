@@ -13,10 +13,10 @@ use crate::embeddings::{Flaws, Rows};
 use crate::ranking::{KnownLabels, PartialRanking, Ranking};
 use crate::similarity::{Items, Measures, Points, Similarity, measure};
 use crate::taxonomy::Labels;
-use crate::threads::{each_in_order, each_in_order_with, in_order, join, threads};
+use crate::threads::{Workspaces, each_in_order, in_order, join, threads};
 
 /// The number of items that one thread reads and prepares at a time.
-const PART: usize = 1024;
+pub(super) const PART: usize = 1024;
 
 /// A set of embeddings that a similarity is defined for. They are read each time they are needed.
 pub(super) struct PointSet<'a> {
@@ -59,6 +59,11 @@ impl<'a> PointSet<'a> {
         self.rows.len()
     }
 
+    /// The number of numbers of each embedding.
+    pub(super) fn dimension(&self) -> usize {
+        self.rows.dimension()
+    }
+
     /// Reads and prepares these items. Items that follow each other are read at once.
     pub(super) fn points(&self, items: &[u32]) -> Result<Points> {
         let dimension = self.rows.dimension();
@@ -87,6 +92,24 @@ pub(super) struct Search<'a> {
     pub(super) places: Places<'a>,
 }
 
+/// How the rankings of some queries are made.
+pub(super) struct Task<'a> {
+    config: &'a EvaluationConfig,
+    pub(super) execution: &'a Execution<'a>,
+    relatives: Relatives<'a>,
+    /// The pairs that have been scored, to report queries.
+    scored: AtomicU64,
+    pub(super) workspaces: Workspaces<Workspace>,
+}
+
+/// The memory of one thread.
+#[derive(Default)]
+pub(super) struct Workspace {
+    scores: Vec<f32>,
+    /// For [`PartialRanking::count`].
+    pub(super) keys: Vec<u64>,
+}
+
 /// A part of the gallery, prepared.
 struct Block {
     items: Vec<u32>,
@@ -106,19 +129,24 @@ impl Search<'_> {
         execution: &Execution<'_>,
         score: impl Fn(usize, &Ranking) -> T + Sync + Send,
     ) -> Result<Vec<T>> {
-        let relatives = Relatives::new(self.labels, self.query_labels);
-        let family = |query: u32| relatives.family(self.query_labels.row(query as usize));
+        let task = Task {
+            config,
+            execution,
+            relatives: Relatives::new(self.labels, self.query_labels),
+            scored: AtomicU64::new(0),
+            workspaces: Workspaces::default(),
+        };
+        let family = |query: u32| task.relatives.family(self.query_labels.row(query as usize));
         let mut order: Vec<u32> = (some.start as u32..some.end as u32).collect();
         order.sort_by_key(|&query| family(query));
 
         let shares = known_shares(self.labels, self.query_labels.are_known());
-        let scored = AtomicU64::new(0);
         let mut results: Vec<Option<T>> = some.clone().map(|_| None).collect();
         let (mut rest, mut rankings) = (&order[..], Vec::new());
         while !rest.is_empty() {
             let group;
-            (group, rest) = rest.split_at(self.group_size(rest, &relatives, execution.memory));
-            self.rank_group(group, &mut rankings, &relatives, config, execution, &scored)?;
+            (group, rest) = rest.split_at(self.group_size(rest, &task.relatives, execution.memory));
+            self.rank_group(group, &mut rankings, &task)?;
             let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
             let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
                 execution.go_on()?;
@@ -140,7 +168,7 @@ impl Search<'_> {
 
     /// How many of the queries fit into `memory` bytes; at least one.
     fn group_size(&self, queries: &[u32], relatives: &Relatives<'_>, memory: usize) -> usize {
-        let row = self.queries.rows.dimension() * size_of::<f32>();
+        let row = self.queries.dimension() * size_of::<f32>();
         let mut bytes = 0;
         let fits = |&&query: &&u32| {
             let positives = relatives.candidates(self.query_labels.row(query as usize)).len();
@@ -153,15 +181,8 @@ impl Search<'_> {
     /// Ranks a group of queries and writes their rankings into `rankings`, in the order of the group. The rankings of an
     /// earlier group are overwritten, so that their memory is used again: memory that one group frees rarely fits the
     /// next.
-    fn rank_group(
-        &self,
-        group: &[u32],
-        rankings: &mut Vec<PartialRanking>,
-        relatives: &Relatives<'_>,
-        config: &EvaluationConfig,
-        execution: &Execution<'_>,
-        scored: &AtomicU64,
-    ) -> Result<()> {
+    fn rank_group(&self, group: &[u32], rankings: &mut Vec<PartialRanking>, task: &Task<'_>) -> Result<()> {
+        let Task { config, execution, relatives, .. } = task;
         let queries = self.queries.points(group)?;
         let classes = |place: usize| self.query_labels.row(group[place] as usize);
         rankings.resize_with(group.len(), || PartialRanking::new(self.labels.levels(), config.ties));
@@ -181,73 +202,77 @@ impl Search<'_> {
         let find_positives = |(first, rankings): (usize, &mut [PartialRanking])| {
             let candidates = relatives.candidates(classes(first));
             rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
-            let add = |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
-                for (&item, &score) in items.iter().zip(scores) {
-                    let query = group[place] as usize;
-                    let levels = self.query_labels.shared(query, self.labels, item as usize);
-                    if levels.most > 0 {
-                        ranking.add_positive(item as usize, score, levels);
+            let add =
+                |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32], _: &mut _| {
+                    for (&item, &score) in items.iter().zip(scores) {
+                        let query = group[place] as usize;
+                        let levels = self.query_labels.shared(query, self.labels, item as usize);
+                        if levels.most > 0 {
+                            ranking.add_positive(item as usize, score, levels);
+                        }
                     }
-                }
-            };
+                };
             let items = candidates.iter().copied();
-            self.score(items, &queries, (first, rankings), (config, execution), add, |_| {})
+            self.score(items, &queries, (first, rankings), task, add, |_| {})
         };
         each_in_order(families, find_positives).into_iter().collect::<Result<()>>()?;
         each_in_order(rankings.iter_mut().collect(), PartialRanking::sort);
 
         let gallery = self.gallery.len() as u64;
-        let count = |_: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
-            ranking.count(items[0] as usize, scores);
+        let count = |_: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32], keys: &mut _| {
+            ranking.count(items[0] as usize, scores, keys);
         };
         let report = |pairs: u64| {
             // A query counts as ranked when `gallery` pairs have been scored.
-            let before = scored.fetch_add(pairs, Ordering::Relaxed);
+            let before = task.scored.fetch_add(pairs, Ordering::Relaxed);
             let queries = (before + pairs) / gallery - before / gallery;
             if queries > 0 {
                 (execution.progress)(Step::Ranked(queries as usize));
             }
         };
-        self.score(0..gallery as u32, &queries, (0, rankings), (config, execution), count, report)
+        self.score(0..gallery as u32, &queries, (0, rankings), task, count, report)
     }
 
     /// Scores `items` with the queries from `first` on, one ranking each, and calls `work` with the place of a query, its
-    /// ranking, and the items and scores of one block after another. Calls `report` with numbers of pairs that are done.
+    /// ranking, the items and scores of one block after another, and memory to use. Calls `report` with numbers of pairs
+    /// that are done.
     fn score(
         &self,
         mut items: impl Iterator<Item = u32> + Send,
         queries: &Points,
         (first, rankings): (usize, &mut [PartialRanking]),
-        (config, execution): (&EvaluationConfig, &Execution<'_>),
-        work: impl Fn(usize, &mut PartialRanking, &[u32], &[f32]) + Sync,
+        task: &Task<'_>,
+        work: impl Fn(usize, &mut PartialRanking, &[u32], &[f32], &mut Vec<u64>) + Sync,
         report: impl Fn(u64) + Sync,
     ) -> Result<()> {
         // Several pieces for each thread, so that all end at about the same time; whole tiles of 8.
-        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(config.block);
+        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(task.config.block);
         let score = |Block { items, parts }: &Block, rankings: &mut [PartialRanking]| -> Result<()> {
             let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
-            let score_piece = |memory: &mut Vec<f32>, (first, rankings): (usize, &mut [PartialRanking])| {
-                let length = rankings.len() * items.len();
-                memory.resize(length.max(memory.len()), 0.0);
-                let scores = &mut memory[..length];
-                let mut column = 0;
-                for part in parts {
-                    execution.go_on()?;
-                    let range = first..first + rankings.len();
-                    part.score(queries, range, &mut scores[column..], items.len());
-                    column += part.len();
-                }
-                for ((place, ranking), scores) in
-                    (first..).zip(rankings).zip(scores.chunks_exact(items.len()))
-                {
-                    work(place, ranking, items, scores);
-                }
-                report(scores.len() as u64);
-                Ok(())
+            let score_piece = |(first, rankings): (usize, &mut [PartialRanking])| {
+                task.workspaces.with(|Workspace { scores, keys }| {
+                    let length = rankings.len() * items.len();
+                    scores.resize(length.max(scores.len()), 0.0);
+                    let scores = &mut scores[..length];
+                    let mut column = 0;
+                    for part in parts {
+                        task.execution.go_on()?;
+                        let range = first..first + rankings.len();
+                        part.score(queries, range, &mut scores[column..], items.len());
+                        column += part.len();
+                    }
+                    for ((place, ranking), scores) in
+                        (first..).zip(rankings).zip(scores.chunks_exact(items.len()))
+                    {
+                        work(place, ranking, items, scores, keys);
+                    }
+                    report(scores.len() as u64);
+                    Ok(())
+                })
             };
-            each_in_order_with(pieces, score_piece).into_iter().collect()
+            each_in_order(pieces, score_piece).into_iter().collect()
         };
-        let block = execution.block(self.gallery.rows.dimension());
+        let block = task.execution.block(self.gallery.dimension());
         let mut prepare = || -> Result<Block> {
             let items: Vec<u32> = items.by_ref().take(block).collect();
             let parts = each_in_order(items.chunks(PART).collect(), |part| self.gallery.points(part));

@@ -33,16 +33,18 @@ pub fn asi(ranking: &Ranking) -> Option<f64> {
     let mut ideal = vec![0; decided.depth() + 1];
     let mut positives = decided.positives().iter().peekable();
     let (mut common, mut sum, mut n) = (0, 0.0, 0);
-    for level in decided.ideal_levels() {
-        n += 1;
-        // An item adds to the intersection when the other list is ahead at its level.
-        common += usize::from(ideal[level] < found[level]);
-        ideal[level] += 1;
-        while let Some(k) = positives.next_if(|k| k.rank == n) {
-            common += usize::from(found[k.level] < ideal[k.level]);
-            found[k.level] += 1;
+    for level in (1..=decided.depth()).rev() {
+        for _ in 0..decided.counts()[level] {
+            n += 1;
+            // An item adds to the intersection when the other list is ahead at its level.
+            common += usize::from(ideal[level] < found[level]);
+            ideal[level] += 1;
+            while let Some(k) = positives.next_if(|k| k.rank == n) {
+                common += usize::from(found[k.level] < ideal[k.level]);
+                found[k.level] += 1;
+            }
+            sum += common as f64 / n as f64;
         }
-        sum += common as f64 / n as f64;
     }
     (n > 0).then(|| sum / n as f64)
 }

@@ -1,5 +1,5 @@
 use super::{Compute, MetricEntry, Unit};
-use crate::ranking::{Decided, Ranking};
+use crate::ranking::{Decided, Positive, Ranking};
 
 /// The metric `ap`.
 pub(super) const AP: MetricEntry = MetricEntry {
@@ -43,6 +43,10 @@ pub(super) const TRAPEZOID_AP: MetricEntry = MetricEntry {
 pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
     let decided = ranking.decided(level);
     let positives = decided.positives();
+    if decided.is_plain() {
+        let (found, sum) = sum_of_precisions(positives, level);
+        return (found > 0.0).then(|| sum / found);
+    }
     let (ranks, weight) = (decided.ranks_of_steps(positives), decided.weight(level));
     let (mut above, mut sum) = (0.0, 0.0);
     for group in decided.rank_groups(positives) {
@@ -54,6 +58,13 @@ pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
         above += here;
     }
     (above > 0.0).then(|| sum / above)
+}
+
+/// The number of positives of a level, 1 … L, and the sum of the precisions at their ranks, without weights.
+fn sum_of_precisions(positives: &[Positive], level: usize) -> (f64, f64) {
+    let of_level = positives.iter().filter(|positive| positive.level >= level);
+    of_level
+        .fold((0.0, 0.0), |(above, sum), positive| (above + 1.0, sum + (above + 1.0) / positive.rank as f64))
 }
 
 /// AP@k at a level, 1 … L: [`average_precision`] of the first k items only. The divisor is still R, the number of the
@@ -70,9 +81,15 @@ pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option
 
 /// [`average_precision_at`] of the items whose weighted rank is at most `last`.
 pub(super) fn of_first(decided: &Decided<'_>, level: usize, last: f64) -> Option<f64> {
-    let (ranks, weight) = (decided.ranks_at(level, last), decided.weight(level));
-    // Not `sum`: the sum of no f64 is −0.
-    let sum = ranks.iter().fold(0.0, |sum, (rank, above)| sum + weight * (above + 1.0) / rank);
+    let sum = if decided.is_plain() {
+        let positives = decided.positives();
+        let first = positives.partition_point(|positive| positive.rank as f64 <= last);
+        sum_of_precisions(&positives[..first], level).1
+    } else {
+        let (ranks, weight) = (decided.ranks_at(level, last), decided.weight(level));
+        // Not `sum`: the sum of no f64 is −0.
+        ranks.iter().fold(0.0, |sum, (rank, above)| sum + weight * (above + 1.0) / rank)
+    };
     let all = decided.mass_at(level);
     (all > 0.0).then(|| sum / all)
 }

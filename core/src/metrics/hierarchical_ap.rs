@@ -70,6 +70,15 @@ pub fn hierarchical_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Optio
     let mut above = vec![0.0; rel.len()];
     let mut sum = 0.0;
     let positives = decided.ties_by_relevance(&rel);
+    if decided.is_plain() {
+        for k in positives.iter() {
+            let rel_k = rel[k.level];
+            let shared: f64 = above.iter().zip(&rel).map(|(count, rel_j)| count * rel_j.min(rel_k)).sum();
+            sum += (rel_k + shared) / k.rank as f64;
+            above[k.level] += 1.0;
+        }
+        return Some((sum / total).min(1.0));
+    }
     let ranks = decided.ranks_of_steps(&positives);
     let add = |above: &mut [f64], group: &[Positive]| {
         group.iter().for_each(|k| above[k.level] += decided.weight(k.level));

@@ -75,7 +75,7 @@ pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
     let k = k.unwrap_or(usize::MAX);
     let decided = ranking.decided(0);
     let gains: Vec<f64> = (0..=decided.depth()).map(|level| gain.value(level)).collect();
-    let mut dcg = 0.0;
+    let (discount, mut dcg) = (discount(), 0.0);
     for (place, positive) in decided.positives().iter().enumerate() {
         let rank = decided.whole_rank(place);
         if rank > k {
@@ -83,15 +83,29 @@ pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
         }
         dcg += decided.weight(positive.level) * gains[positive.level] / discount(rank);
     }
-    let ideal = ideal_dcg(&decided.masses(), &gains, k);
+    let ideal = match decided.is_unweighted() {
+        true => ideal_dcg_of_counts(decided.counts(), &gains, k),
+        false => ideal_dcg(&decided.masses(), &gains, k),
+    };
     let most = if decided.is_unweighted() { 1.0 } else { f64::INFINITY }; // Only rounding exceeds 1.
     (ideal > 0.0).then(|| (dcg / ideal).min(most))
+}
+
+/// The DCG of the first k of the ideal list, of which `counts` has the number of items of each level.
+fn ideal_dcg_of_counts(counts: &[usize], gains: &[f64], k: usize) -> f64 {
+    let (discount, mut dcg, mut filled) = (discount(), 0.0, 0);
+    for level in (1..counts.len()).rev() {
+        let end = (filled + counts[level]).min(k);
+        dcg = (filled..end).fold(dcg, |dcg, above| dcg + gains[level] / discount(above + 1));
+        filled = end;
+    }
+    dcg
 }
 
 /// The DCG of the first k of the ideal list, of which `masses` has the number of items of each level. If it is not whole,
 /// two levels share a rank.
 fn ideal_dcg(masses: &[f64], gains: &[f64], k: usize) -> f64 {
-    let (mut dcg, mut filled, mut end) = (0.0, 0.0_f64, 0.0_f64);
+    let (discount, mut dcg, mut filled, mut end) = (discount(), 0.0, 0.0_f64, 0.0_f64);
     for level in (1..masses.len()).rev() {
         end = (end + masses[level]).min(k as f64);
         while filled < end {
@@ -104,14 +118,15 @@ fn ideal_dcg(masses: &[f64], gains: &[f64], k: usize) -> f64 {
     dcg
 }
 
-/// log2(1 + rank). The first ranks, where the whole ideal list usually is, are in a table.
-fn discount(rank: usize) -> f64 {
+/// The function log2(1 + rank). The first ranks, where the whole ideal list usually is, are in a table.
+fn discount() -> impl Fn(usize) -> f64 {
     const TABLE: usize = 1 << 14;
     static FIRST: LazyLock<Vec<f64>> = LazyLock::new(|| (0..TABLE).map(compute).collect());
     fn compute(rank: usize) -> f64 {
         (1.0 + rank as f64).log2()
     }
-    FIRST.get(rank).copied().unwrap_or_else(|| compute(rank))
+    let first = FIRST.as_slice();
+    move |rank| first.get(rank).copied().unwrap_or_else(|| compute(rank))
 }
 
 /// The nDCG@k that HPDH's published code computes, under the name of [`ndcg`] with a linear gain:

@@ -5,8 +5,13 @@
 //! all of them rank above it. So the item is compared only with the positives of its own bucket. Most buckets have at most
 //! two, and two comparisons take no branch, which a processor could not predict.
 //!
+//! With tens of thousands of positives, the buckets and the keys leave the cache. Then the items are first sorted roughly by
+//! score, so that those that follow each other need the same part of both.
+//!
 //! The positives are counted as if they were strangers of their scores, so that no label has to be looked up.
 //! [`PartialRanking::finish`](super::PartialRanking::finish) takes them off again.
+
+use std::hint::black_box;
 
 use macerator::{Simd, with_simd};
 
@@ -18,6 +23,12 @@ const MOST_BUCKETS: usize = 1 << 17;
 const COMPARED: usize = 2;
 /// Marks a bucket with more positives than are compared.
 const CROWDED: u32 = 1 << 31;
+/// The buckets and keys of more positives do not stay in the second-level cache beside the scores of a block.
+const CACHED: usize = 1 << 14;
+/// The ranges of buckets that items are sorted into.
+const RANGES: usize = 128;
+/// The items that one loop works on at a time.
+const CHUNK: usize = 512;
 /// What stands behind the sorted keys of the positives, so that each bucket is followed by keys to compare with.
 pub(super) const BEHIND: [u64; COMPARED] = [u64::MAX; COMPARED];
 
@@ -55,11 +66,12 @@ impl Strangers {
                 *place += 1;
             }
             for bucket in 0..buckets.count {
-                let here = &mut sorted[starts[bucket] as usize..starts[bucket + 1] as usize];
-                if here.len() > 1 {
-                    here.sort_unstable();
+                match &mut sorted[starts[bucket] as usize..starts[bucket + 1] as usize] {
+                    [] | [_] => {}
+                    [a, b] => (*a, *b) = (*a.min(b), *a.max(b)),
+                    here => here.sort_unstable(),
                 }
-                if here.len() > COMPARED {
+                if starts[bucket + 1] - starts[bucket] > COMPARED as u32 {
                     starts[bucket] |= CROWDED;
                 }
             }
@@ -75,19 +87,39 @@ impl Strangers {
 
     /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. `within_tie`
     /// gives the place of each item among items of equal score, as if it were a stranger. `keys` are those of the
-    /// positives, and [`BEHIND`].
+    /// positives, and [`BEHIND`]. `room` is memory to work with.
     pub(super) fn count(
         &mut self,
         keys: &[u64],
         scores: &[f32],
         itself: Option<usize>,
         within_tie: WithinTie,
+        room: &mut Vec<u64>,
+    ) {
+        let room = (keys.len() > CACHED).then_some(room);
+        self.count_in(keys, scores, itself, within_tie, room);
+    }
+
+    /// As [`count`](Self::count), by ranges if there is room for that.
+    fn count_in(
+        &mut self,
+        keys: &[u64],
+        scores: &[f32],
+        itself: Option<usize>,
+        within_tie: WithinTie,
+        room: Option<&mut Vec<u64>>,
     ) {
         let Self { buckets, starts, before } = self;
         if before.is_empty() {
             return;
         }
-        count_all(keys, scores, within_tie, *buckets, starts, before);
+        let counts = Counts { keys, buckets: *buckets, starts, before };
+        if let Some(room) = room {
+            room.resize(scores.len().max(room.len()), 0);
+            count_by_range(counts, scores, within_tie, &mut room[..scores.len()]);
+        } else {
+            count_all(counts, scores, within_tie);
+        }
         if let Some(item) = itself {
             before[rank(keys, super::sort_key(scores[item], within_tie.of(item)))] -= 1;
         }
@@ -154,35 +186,45 @@ impl Buckets {
     }
 }
 
-/// Counts each item into `before`, at the number of positives that rank above it.
-#[with_simd]
-#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
-fn count_all<S: Simd>(
-    keys: &[u64],
-    scores: &[f32],
-    within_tie: WithinTie,
+/// What items are counted with.
+struct Counts<'a> {
+    /// The sorted keys of the positives, and [`BEHIND`].
+    keys: &'a [u64],
     buckets: Buckets,
-    starts: &[u32],
-    before: &mut [u32],
-) {
-    const CHUNK: usize = 512;
-    let (mut item_buckets, mut item_keys, mut open) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
-    for (first, scores) in (0..).step_by(CHUNK).zip(scores.chunks(CHUNK)) {
-        // Loops of their own, which the compiler vectorises.
-        for (bucket, &score) in item_buckets.iter_mut().zip(scores) {
-            *bucket = buckets.of(score);
+    starts: &'a [u32],
+    before: &'a mut [u32],
+}
+
+impl Counts<'_> {
+    /// Brings what a range of buckets needs into the cache. Line after line, the processor knows what comes next.
+    #[inline(always)]
+    fn fetch(&self, first: usize, end: usize) {
+        fn read<T: Copy>(numbers: &[T]) {
+            const LINE: usize = 64;
+            for &number in numbers.iter().step_by(LINE / size_of::<T>()) {
+                black_box(number);
+            }
         }
-        for (item, (item_key, &score)) in item_keys.iter_mut().zip(scores).enumerate() {
-            *item_key = super::sort_key(score, within_tie.of(first + item));
-        }
+        let [first, end] = [first, end].map(|bucket| bucket.min(self.buckets.count));
+        read(&self.starts[first..end]);
+        let [first, end] = [first, end].map(|bucket| (self.starts[bucket] % CROWDED) as usize);
+        read(&self.keys[first..end]);
+        read(&self.before[first..end]);
+    }
+
+    /// Counts at most [`CHUNK`] items, each at the number of positives that rank above it. `open` is memory to work
+    /// with.
+    #[inline(always)]
+    fn count(&mut self, item_buckets: &[u32], item_keys: &[u64], open: &mut [usize; CHUNK]) {
+        let Self { keys, starts, before, .. } = self;
         let mut length = 0;
-        for item in 0..scores.len() {
-            let start = starts[item_buckets[item] as usize];
+        for (item, (&bucket, &key)) in item_buckets.iter().zip(item_keys).enumerate() {
+            let start = starts[bucket as usize];
             let crowded = start / CROWDED;
             let start = (start % CROWDED) as usize;
             let mut above = start;
             for &positive in &keys[start..start + COMPARED] {
-                above += usize::from(positive < item_keys[item]);
+                above += usize::from(positive < key);
             }
             before[above] += 1 - crowded;
             open[length] = item;
@@ -192,6 +234,84 @@ fn count_all<S: Simd>(
             let bucket = item_buckets[item] as usize;
             let [start, end] = [starts[bucket], starts[bucket + 1]].map(|start| (start % CROWDED) as usize);
             before[start + rank(&keys[start..end], item_keys[item])] += 1;
+        }
+    }
+}
+
+/// Some items: at most [`CHUNK`].
+struct Items {
+    keys: [u64; CHUNK],
+    buckets: [u32; CHUNK],
+}
+
+impl Items {
+    const NONE: Self = Self { keys: [0; CHUNK], buckets: [0; CHUNK] };
+
+    /// Reads the items of these scores, in loops that the compiler vectorises. `first` is the place of the first.
+    #[inline(always)]
+    fn read(&mut self, scores: &[f32], first: usize, within_tie: WithinTie, buckets: Buckets) {
+        for (bucket, &score) in self.buckets.iter_mut().zip(scores) {
+            *bucket = buckets.of(score);
+        }
+        for (item, (key, &score)) in self.keys.iter_mut().zip(scores).enumerate() {
+            *key = super::sort_key(score, within_tie.of(first + item));
+        }
+    }
+}
+
+/// Counts all items in their order.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn count_all<'a, S: Simd>(mut counts: Counts<'a>, scores: &[f32], within_tie: WithinTie) {
+    if scores.len() > counts.keys.len() {
+        counts.fetch(0, counts.buckets.count);
+    }
+    let (mut items, mut open) = (Items::NONE, [0; CHUNK]);
+    for (first, scores) in (0..).step_by(CHUNK).zip(scores.chunks(CHUNK)) {
+        items.read(scores, first, within_tie, counts.buckets);
+        counts.count(&items.buckets[..scores.len()], &items.keys, &mut open);
+    }
+}
+
+/// Counts all items by ranges of buckets. `sorted` has a place for each.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn count_by_range<'a, S: Simd>(
+    mut counts: Counts<'a>,
+    scores: &[f32],
+    within_tie: WithinTie,
+    sorted: &mut [u64],
+) {
+    let width = counts.buckets.count.div_ceil(RANGES).next_power_of_two();
+    let range = |bucket: u32| (bucket as usize >> width.trailing_zeros()) % RANGES;
+    let (mut items, mut open) = (Items::NONE, [0; CHUNK]);
+    let mut ends = [0; RANGES + 1];
+    for scores in scores.chunks(CHUNK) {
+        for (bucket, &score) in items.buckets.iter_mut().zip(scores) {
+            *bucket = counts.buckets.of(score);
+        }
+        items.buckets[..scores.len()].iter().for_each(|&bucket| ends[range(bucket) + 1] += 1);
+    }
+    for range in 0..RANGES {
+        ends[range + 1] += ends[range];
+    }
+    // Each place moves from the start of its range to the end.
+    let mut places = ends;
+    for (first, scores) in (0..).step_by(CHUNK).zip(scores.chunks(CHUNK)) {
+        items.read(scores, first, within_tie, counts.buckets);
+        for (&key, &bucket) in items.keys.iter().zip(&items.buckets[..scores.len()]) {
+            let place = &mut places[range(bucket)];
+            sorted[*place] = key;
+            *place += 1;
+        }
+    }
+    for (range, items_of_range) in ends.windows(2).enumerate() {
+        counts.fetch(range * width, (range + 1) * width);
+        for keys in sorted[items_of_range[0]..items_of_range[1]].chunks(CHUNK) {
+            for (bucket, &key) in items.buckets.iter_mut().zip(keys) {
+                *bucket = counts.buckets.of(super::score_of(key));
+            }
+            counts.count(&items.buckets[..keys.len()], keys, &mut open);
         }
     }
 }
@@ -230,16 +350,20 @@ mod tests {
                 expected[keys.iter().filter(|&&positive| positive < key).count()] += 1;
             }
             let mut strangers = Strangers::default();
-            let any = !keys.is_empty();
-            strangers.restart(&mut keys);
-            prop_assert!(keys.is_sorted() && keys.ends_with(&BEHIND));
-            for (first, scores) in (0..).step_by(block).zip(scores.chunks(block)) {
-                let itself = itself.filter(|itself| (first..first + scores.len()).contains(itself));
-                let itself = itself.map(|itself| itself - first);
-                strangers.count(&keys, scores, itself, WithinTie { first, step: 1 });
-            }
-            if any {
-                prop_assert_eq!(strangers.before(), expected);
+            let mut room = Vec::new();
+            for by_range in [false, true] {
+                keys.truncate(expected.len() - 1);
+                strangers.restart(&mut keys);
+                prop_assert!(keys.is_sorted() && keys.ends_with(&BEHIND));
+                for (first, scores) in (0..).step_by(block).zip(scores.chunks(block)) {
+                    let itself = itself.filter(|itself| (first..first + scores.len()).contains(itself));
+                    let itself = itself.map(|itself| itself - first);
+                    let room = by_range.then_some(&mut room);
+                    strangers.count_in(&keys, scores, itself, WithinTie { first, step: 1 }, room);
+                }
+                if expected.len() > 1 {
+                    prop_assert_eq!(strangers.before(), &expected);
+                }
             }
         }
     }
@@ -258,7 +382,12 @@ mod tests {
             expected[rank(&keys, key)] += 1;
         }
         assert!(strangers.starts.iter().filter(|&&start| start >= CROWDED).count() > 1_000);
-        strangers.count(&keys, &scores, Some(itself), WithinTie { first: 0, step: 1 });
+        // In blocks of different lengths, each with the memory of the block before.
+        let mut room = Vec::new();
+        for (first, end) in [(0, 1), (1, 100_000), (100_000, 100_003), (100_003, scores.len())] {
+            let itself = (first..end).contains(&itself).then(|| itself - first);
+            strangers.count(&keys, &scores[first..end], itself, WithinTie { first, step: 1 }, &mut room);
+        }
         assert_eq!(strangers.before(), expected);
     }
 }

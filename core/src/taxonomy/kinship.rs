@@ -304,6 +304,7 @@ impl Labels {
     }
 
     /// The levels that item `i` may share with item `j` of `others`, which has the same taxonomy.
+    #[inline]
     pub fn shared(&self, i: usize, others: &Self, j: usize) -> SharedInterval {
         match (&self.kin, &others.kin) {
             (Some(kin), Some(other)) => {
