@@ -92,6 +92,7 @@ pub mod metrics;
 pub mod miners;
 pub mod nearest;
 pub mod neighbours;
+pub mod pair_sums;
 mod panels;
 pub mod pickle;
 pub mod poincare;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
+use crate::pair_sums::PairSum;
 use crate::panels::{Panels, Product, SquaredDifference};
 use crate::poincare::Curvature;
 use crate::{Error, Kind, Result, poincare};
@@ -40,6 +41,17 @@ pub enum Similarity {
     /// Minus the number of bits in which the codes of x and y differ. A code is the signs of the numbers; see
     /// [`hamming`](crate::hamming).
     Hamming,
+}
+
+impl Similarity {
+    /// What its scores are made of; none for Hamming's, which counts bits.
+    pub(crate) fn pair_sum(self) -> Option<PairSum> {
+        match self {
+            Self::Cosine | Self::Dot => Some(PairSum::Products),
+            Self::Euclidean | Self::Poincare { .. } => Some(PairSum::SquaredDifferences),
+            Self::Hamming => None,
+        }
+    }
 }
 
 /// Reads `cosine`, `euclidean`, `dot`, `hamming` and `poincare:CURVATURE`.
@@ -168,6 +180,53 @@ impl Points {
         &self.rows
     }
 
+    /// The numbers of a range of embeddings.
+    pub(crate) fn rows_of(&self, range: Range<usize>) -> &[f32] {
+        &self.rows[range.start * self.dimension..range.end * self.dimension]
+    }
+
+    /// Makes scores of the [sums](Similarity::pair_sum) of one of these queries with items, whose slacks are given for
+    /// the Poincaré ball.
+    pub(crate) fn finish(&self, query: usize, slacks: &[f64], scores: &mut [f32]) {
+        match self.similarity {
+            Similarity::Cosine | Similarity::Dot | Similarity::Hamming => {}
+            Similarity::Euclidean => scores.iter_mut().for_each(|score| *score = -*score),
+            Similarity::Poincare { curvature } => {
+                for (score, slack) in scores.iter_mut().zip(slacks) {
+                    let slacks = self.slacks[query] * slack;
+                    *score = -poincare::distance_from(f64::from(*score), slacks, curvature) as f32;
+                }
+            }
+        }
+    }
+
+    /// Some of the embeddings, which are not codes.
+    pub(crate) fn select(&self, some: &[usize]) -> Self {
+        let rows = some.iter().flat_map(|&place| self.rows_of(place..place + 1)).copied().collect();
+        let slacks = match self.slacks.is_empty() {
+            true => vec![],
+            false => some.iter().map(|&place| self.slacks[place]).collect(),
+        };
+        Self { rows, slacks, codes: Codes::default(), ..*self }
+    }
+
+    /// All of these, one behind the other.
+    pub(crate) fn concat(parts: Vec<Result<Self>>) -> Result<Self> {
+        let mut parts = parts.into_iter();
+        let mut all = parts.next().expect("there is a part")?;
+        for part in parts {
+            let part = part?;
+            all.rows.extend(part.rows);
+            all.slacks.extend(part.slacks);
+        }
+        Ok(all)
+    }
+
+    /// What each embedding keeps for [`finish`](Self::finish).
+    pub(crate) fn slacks(&self) -> &[f64] {
+        &self.slacks
+    }
+
     /// Measures and prepares embeddings; see [`measure`].
     pub(crate) fn checked(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
         let (dimension, rows) = (embeddings.dimension(), embeddings.values());
@@ -204,30 +263,17 @@ impl Items {
     /// The scores of a range of queries with all these items. The scores of a query are `stride` places behind those of
     /// the query before: [queries, `stride`], of which the first N columns are written.
     pub(crate) fn score(&self, queries: &Points, range: Range<usize>, scores: &mut [f32], stride: usize) {
-        let rows = |range: Range<usize>| {
-            &queries.rows[range.start * queries.dimension..range.end * queries.dimension]
-        };
-        let lines = |scores| range.clone().zip(<[f32]>::chunks_mut(scores, stride.max(1)));
-        match self.similarity {
-            Similarity::Cosine | Similarity::Dot => {
-                self.panels.add_up(rows(range.clone()), scores, stride, Product);
+        let rows = || queries.rows_of(range.clone());
+        match self.similarity.pair_sum() {
+            Some(PairSum::Products) => self.panels.add_up(rows(), scores, stride, Product),
+            Some(PairSum::SquaredDifferences) => {
+                self.panels.add_up(rows(), scores, stride, SquaredDifference);
             }
-            Similarity::Euclidean => {
-                self.panels.add_up(rows(range.clone()), scores, stride, SquaredDifference);
-                for (_, scores) in lines(scores) {
-                    scores.iter_mut().take(self.len()).for_each(|score| *score = -*score);
-                }
-            }
-            Similarity::Poincare { curvature } => {
-                self.panels.add_up(rows(range.clone()), scores, stride, SquaredDifference);
-                for (query, scores) in lines(scores) {
-                    for (score, slack) in scores.iter_mut().zip(&self.slacks) {
-                        let slacks = queries.slacks[query] * slack;
-                        *score = -poincare::distance_from(f64::from(*score), slacks, curvature) as f32;
-                    }
-                }
-            }
-            Similarity::Hamming => self.codes.score(&queries.codes, range, scores, stride),
+            None => self.codes.score(&queries.codes, range.clone(), scores, stride),
+        }
+        for (query, scores) in range.zip(scores.chunks_mut(stride.max(1))) {
+            let count = self.len().min(scores.len());
+            queries.finish(query, &self.slacks, &mut scores[..count]);
         }
     }
 

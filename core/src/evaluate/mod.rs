@@ -42,6 +42,9 @@
 //! thousands of positives, because these and their buckets leave the cache: 4.3 times the product for 10,000 queries
 //! among a million items of 256 numbers, with 83,000.
 //!
+//! A device such as a GPU can take over the product ([`Execution::device`]). It adds up in the same order, so that no digit
+//! depends on it: see [`crate::pair_sums`].
+//!
 //! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 512 KiB for each query; two
 //! blocks of the gallery, of [`gallery_memory`](Execution::gallery_memory) together; for each thread the scores of a
 //! block, at most 32 MiB; and for each item of the gallery 4 bytes for its place, 4 · L for its classes and, for cosine and
@@ -53,6 +56,7 @@ mod dyml;
 mod gap_bounds;
 mod left_out;
 mod nearest;
+mod on_device;
 mod paired_test;
 mod rankings;
 mod relatives;
@@ -67,6 +71,7 @@ use serde::{Deserialize, Serialize};
 use self::rankings::{PointSet, Search};
 use crate::embeddings::{Embeddings, Rows};
 use crate::metrics::Metric;
+use crate::pair_sums::PairSums;
 use crate::ranking::{KnownLabels, Ranking, TiePolicy};
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::similarity::Similarity;
@@ -249,6 +254,9 @@ pub struct Execution<'a> {
     pub progress: &'a (dyn Fn(Step) + Sync),
     /// Whether the caller wants the work to stop. Is called often, from several threads. Default: it does not.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
+    /// Adds up for the scores of all items, except for Hamming's similarity. The scores of the positives are always those
+    /// of the processor. Default: the processor.
+    pub device: Option<&'a dyn PairSums>,
 }
 
 /// A piece of work of an evaluation.
@@ -259,11 +267,20 @@ pub enum Step {
     Checked(usize),
     /// The ranking of this number of queries is done. The decomposability gap ranks every query twice more.
     Ranked(usize),
+    /// The sums of this number of pairs, which were left to a device, were computed on the processor, because an embedding
+    /// is [delicate](crate::pair_sums::is_delicate).
+    LeftToProcessor(u64),
 }
 
 impl Default for Execution<'_> {
     fn default() -> Self {
-        Self { memory: 256 << 20, gallery_memory: 256 << 20, progress: &|_| {}, is_stopped: &|| false }
+        Self {
+            memory: 256 << 20,
+            gallery_memory: 256 << 20,
+            progress: &|_| {},
+            is_stopped: &|| false,
+            device: None,
+        }
     }
 }
 
@@ -649,6 +666,7 @@ mod tests {
         let count = |step| match step {
             Step::Checked(items) => *checked.lock().unwrap() += items,
             Step::Ranked(queries) => ranked.lock().unwrap().push(queries),
+            Step::LeftToProcessor(_) => unreachable!("there is no device"),
         };
         let evaluation = |places| {
             Evaluation {

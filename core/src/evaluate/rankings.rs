@@ -230,7 +230,10 @@ impl Search<'_> {
                 (execution.progress)(Step::Ranked(queries as usize));
             }
         };
-        self.score(0..gallery as u32, &queries, (0, rankings), task, count, report)
+        match execution.device.zip(config.similarity.pair_sum()) {
+            Some(on) => self.count_on(on, &queries, rankings, task, report),
+            None => self.score(0..gallery as u32, &queries, (0, rankings), task, count, report),
+        }
     }
 
     /// Scores `items` with the queries from `first` on, one ranking each, and calls `work` with the place of a query, its

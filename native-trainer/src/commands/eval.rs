@@ -109,7 +109,7 @@ fn read_galleries(args: &mut EvalArgs) -> Result<()> {
     let is_gallery = |folder: &PathBuf| folder.join(MANIFEST).is_file();
     if let Some(folder) = args.run.take_if(|folder| is_gallery(folder)) {
         let mut given = options_of_runs(args).to_vec();
-        given.extend([("--device", args.device.is_some()), ("--against", args.against.is_some())]);
+        given.push(("--against", args.against.is_some()));
         let what = format!("{} is a gallery", folder.display());
         refuse(&given, "a run", &what, "a gallery keeps its embeddings, and nothing is computed again")?;
         args.pretrained.refuse(Some(&folder))?;

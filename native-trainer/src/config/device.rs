@@ -2,6 +2,7 @@
 
 use akin_base::problem::problem;
 use akin_base::quantities::counted;
+use akin_core::pair_sums::PairSums;
 use anyhow::Result;
 #[cfg(any(feature = "cuda", feature = "vulkan", feature = "wgpu"))]
 use burn::tensor::DeviceType;
@@ -31,15 +32,60 @@ pub fn open(name: DeviceName) -> Result<Device> {
             "`--device cuda` needs an NVIDIA driver, and this machine has none",
             "install the driver, or choose another `--device`",
         )),
-        _ => {
-            let name = setting_name(name);
-            Err(problem(
-                format!("this build of akin has no back end for `--device {name}`"),
-                format!(
-                    "build akin with `cargo build --release --features {name}`, or choose `--device cpu`"
-                ),
-            ))
+        _ => Err(not_built_in(name)),
+    }
+}
+
+fn not_built_in(name: DeviceName) -> anyhow::Error {
+    let name = setting_name(name);
+    problem(
+        format!("this build of akin has no back end for `--device {name}`"),
+        format!("build akin with `cargo build --release --features {name}`, or choose `--device cpu`"),
+    )
+}
+
+/// Opens the GPU of this name to add up for the scores of evaluations; none for the CPU, which does it by itself. `auto`
+/// takes the first that is likely to be quicker than the CPU.
+///
+/// # Errors
+///
+/// A back end that this `akin` was built without or that this machine has no GPU for, and a GPU that does not add up
+/// as the CPU does.
+pub fn open_pair_sums(name: DeviceName) -> Result<Option<Box<dyn PairSums>>> {
+    match name {
+        DeviceName::Cpu => Ok(None),
+        DeviceName::Auto => {
+            let mut gpus = BACK_ENDS.into_iter().filter_map(|name| gpu_sums(name)?.ok());
+            Ok(gpus.find(|gpu| gpu.is_quick()))
         }
+        _ if !is_built_in(name) => Err(not_built_in(name)),
+        _ => match gpu_sums(name) {
+            Some(gpu) => gpu.map(Some),
+            None => Err(problem(
+                format!("this machine has no GPU for `--device {}`", setting_name(name)),
+                "install the driver of the GPU, or choose another `--device`",
+            )),
+        },
+    }
+}
+
+/// The GPU of a back end, if this build and this machine have it.
+fn gpu_sums(name: DeviceName) -> Option<Result<Box<dyn PairSums>>> {
+    #[cfg(any(feature = "cuda", feature = "vulkan", feature = "wgpu"))]
+    {
+        use akin_pair_sums::{Device, GpuSums};
+        let device = match name {
+            DeviceName::Cuda => Device::cuda(0).ok()?,
+            DeviceName::Vulkan => Device::vulkan(Default::default()).ok()?,
+            DeviceName::Wgpu => Device::wgpu(Default::default()).ok()?,
+            DeviceName::Cpu | DeviceName::Auto => return None,
+        };
+        Some(GpuSums::open(&device).map(|gpu| Box::new(gpu) as _).map_err(Into::into))
+    }
+    #[cfg(not(any(feature = "cuda", feature = "vulkan", feature = "wgpu")))]
+    {
+        let _ = name;
+        None
     }
 }
 

@@ -1,5 +1,6 @@
 //! Items → embeddings, and the evaluation of a data set.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use akin_base::problem::{a_few, numbers_problem, problem};
@@ -262,6 +263,7 @@ pub struct EvaluationBars {
     /// None once the first query is ranked.
     checking: Mutex<Option<Bar>>,
     ranking: OnceLock<Bar>,
+    left_to_cpu: AtomicU64,
 }
 
 impl EvaluationBars {
@@ -270,7 +272,13 @@ impl EvaluationBars {
         let checking = Mutex::new(Some(progress.bar("Checking", embeddings as u64)));
         // The gap ranks every query once over the whole set, and once over the batches together.
         let rankings = if config.decomposability_gap.is_some() { 3 } else { 1 };
-        Self { progress, queries: rankings * queries, checking, ranking: OnceLock::new() }
+        Self {
+            progress,
+            queries: rankings * queries,
+            checking,
+            ranking: OnceLock::new(),
+            left_to_cpu: AtomicU64::new(0),
+        }
     }
 
     /// Shows what is done.
@@ -280,8 +288,17 @@ impl EvaluationBars {
                 self.checking().iter().for_each(|bar| bar.advance(embeddings as u64));
             }
             Step::Ranked(queries) => self.ranking().advance(queries as u64),
+            Step::LeftToProcessor(pairs) => {
+                self.left_to_cpu.fetch_add(pairs, Ordering::Relaxed);
+            }
             _ => {}
         }
+    }
+
+    /// Says which device has added up, and how many pairs it has left to the CPU.
+    pub fn say_device(&self, name: &str) {
+        let left = counted(self.left_to_cpu.load(Ordering::Relaxed) as usize, "pair", "pairs");
+        self.progress.say("Added up", &format!("on {name}, which left {left} to the CPU"));
     }
 
     fn checking(&self) -> MutexGuard<'_, Option<Bar>> {

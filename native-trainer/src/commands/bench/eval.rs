@@ -8,6 +8,7 @@ use akin_base::progress::Progress;
 use akin_base::quantities::count;
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Step};
+use akin_core::pair_sums::PairSums;
 use akin_core::random::{stream, uniform};
 use akin_core::ranking::Ranking;
 use akin_core::taxonomy::{Labels, shared_level};
@@ -17,7 +18,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use clap::Args;
 use rayon::prelude::*;
 
-use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
+use super::measure::{Figure, Report, Row, median_seconds, peak_memory_with, print_peak_memory};
 use crate::config::DeviceName;
 use crate::config::device;
 
@@ -46,6 +47,9 @@ pub struct BenchEvalArgs {
         value_parser = clap::value_parser!(u32).range(1..=1 << 20)
     )]
     pub dimension: u32,
+    /// Where the scores are added up, and the matrix product is computed.
+    #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
+    pub device: DeviceName,
     /// The largest number of items for which the naive way is measured too. At 5000 this takes a minute.
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub naive_up_to: u32,
@@ -84,17 +88,16 @@ pub fn run(args: BenchEvalArgs) -> Result<()> {
         directory::refuse_own_file(file)?;
     }
     if let Some(items) = args.memory_of {
-        Work::new(items, args.dimension)?.evaluate(Progress::None)?;
+        Work::new(items, args.dimension)?
+            .evaluate(device::open_pair_sums(args.device)?.as_deref(), Progress::None)?;
         return print_peak_memory();
     }
-    let device = device::open(DeviceName::Cpu)?;
+    let (device, pair_sums) = (device::open(args.device)?, device::open_pair_sums(args.device)?);
     let (mut rows, mut all) = (Vec::new(), Vec::new());
     for &items in &args.items {
         args.progress.say("Measuring", &format!("the evaluation of {} items", count(items as usize)));
-        let dimension = args.dimension.to_string();
-        let memory =
-            peak_memory_of(["bench", "eval", "--dimension", &dimension, "--memory-of", &items.to_string()])?;
-        let times = measure(&args, items, &device)?;
+        let memory = peak_memory_with(["--memory-of", &items.to_string()])?;
+        let times = measure(&args, items, &device, pair_sums.as_deref())?;
         rows.push(Row {
             name: count(items as usize),
             figures: vec![
@@ -151,7 +154,7 @@ impl Work {
         Labelled { embeddings: &self.embeddings, labels: &self.labels }
     }
 
-    fn evaluate(&self, progress: Progress) -> Result<()> {
+    fn evaluate(&self, device: Option<&dyn PairSums>, progress: Progress) -> Result<()> {
         let bar = progress.bar("Ranking", self.labels.len() as u64);
         let levels = LEVELS.map(String::from);
         let evaluation = Evaluation {
@@ -166,6 +169,7 @@ impl Work {
                         bar.advance(queries as u64);
                     }
                 },
+                device,
                 ..Execution::default()
             },
         };
@@ -213,11 +217,16 @@ impl Work {
     }
 }
 
-fn measure(args: &BenchEvalArgs, items: u32, device: &Device) -> Result<Times> {
+fn measure(
+    args: &BenchEvalArgs,
+    items: u32,
+    device: &Device,
+    pair_sums: Option<&dyn PairSums>,
+) -> Result<Times> {
     let work = Work::new(items, args.dimension)?;
     let mut evaluated = Ok(());
-    let [evaluation, product] =
-        median_seconds([&mut || evaluated = work.evaluate(args.progress), &mut || work.product(device)]);
+    let mut evaluate = || evaluated = work.evaluate(pair_sums, args.progress);
+    let [evaluation, product] = median_seconds([&mut evaluate, &mut || work.product(device)]);
     evaluated?;
     let mut naive = None;
     if items <= args.naive_up_to {

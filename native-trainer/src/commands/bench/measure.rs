@@ -1,7 +1,6 @@
 //! Times of several pieces of work in turns, peak memory from the operating system, and the table or JSON of both.
 
 use std::env;
-use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -49,15 +48,16 @@ pub fn median(numbers: &mut [f64]) -> f64 {
     if numbers.len().is_multiple_of(2) { (numbers[half - 1] + numbers[half]) / 2.0 } else { numbers[half] }
 }
 
-/// The peak memory, in bytes, of another process of this program with these arguments. That process calls
+/// The peak memory, in bytes, of another process of this command with these arguments besides. That process calls
 /// [`print_peak_memory`] when its work is done. None where the system does not report it.
 ///
 /// # Errors
 ///
 /// The process cannot be started, or fails.
-pub fn peak_memory_of<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Result<Option<u64>> {
+pub fn peak_memory_with<const N: usize>(arguments: [&str; N]) -> Result<Option<u64>> {
     let mut process = Command::new(env::current_exe()?);
-    let output = process.args(arguments).stdin(Stdio::null()).stderr(terminal::stderr_of_child()).output()?;
+    process.args(env::args_os().skip(1)).args(arguments);
+    let output = process.stdin(Stdio::null()).stderr(terminal::stderr_of_child()).output()?;
     if !output.status.success() {
         return Err(problem(
             format!("the process that measures memory ended with {}", output.status),
@@ -67,16 +67,7 @@ pub fn peak_memory_of<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
-/// The same for this command with further arguments.
-///
-/// # Errors
-///
-/// As [`peak_memory_of`].
-pub fn peak_memory_with<const N: usize>(arguments: [&str; N]) -> Result<Option<u64>> {
-    peak_memory_of(env::args_os().skip(1).chain(arguments.map(Into::into)))
-}
-
-/// Prints the peak memory of this process for [`peak_memory_of`], or nothing.
+/// Prints the peak memory of this process for [`peak_memory_with`], or nothing.
 ///
 /// # Errors
 ///

@@ -91,7 +91,11 @@ pub struct EvalArgs {
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["untrained", "queries"])]
     pub which: Which,
     /// The device to compute on, instead of the config's `run.device`.
-    #[arg(long, value_enum, conflicts_with = "queries")]
+    ///
+    /// For files and galleries it is the device that their scores are added up on [default: cpu]. A GPU gives the
+    /// scores of the CPU, digit for digit: it adds up in the same order. Embeddings with numbers below 2⁻³⁹ beside 0
+    /// are left to the CPU, and so are Hamming distances.
+    #[arg(long, value_enum, conflicts_with_all = ["junk_column", "group_column"])]
     pub device: Option<DeviceName>,
     /// Evaluate on the data set of this config's section `[data]` instead of the run's, for example on one that has no
     /// training split. With `--against`, both runs.
@@ -157,16 +161,11 @@ pub struct EvalArgs {
     #[command(flatten)]
     pub kinship: KinshipArgs,
 
-    /// Memory for the rankings of the queries that are ranked at once. The gallery is read once for each such group of
-    /// queries, so more is quicker for a large gallery. No result depends on it.
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 256,
-        requires = "queries",
-        help_heading = "Embeddings from files"
-    )]
-    pub memory: usize,
+    /// Memory for the rankings of the queries that are ranked at once [default: as much as the numbers of the gallery take,
+    /// but from 256 to 1,024]. The gallery is read once for each such group of queries, so more is quicker for a large
+    /// gallery. No result depends on it.
+    #[arg(long, value_name = "MIB", requires = "queries", help_heading = "Embeddings from files")]
+    pub memory: Option<usize>,
 
     /// Follow the protocol of DyML: evaluate each label column separately, then average.
     ///

@@ -14,6 +14,7 @@ use akin_core::evaluate::{
     Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report, Sets, Step,
     evaluate_without_groups, evaluate_without_junk,
 };
+use akin_core::pair_sums::PairSums;
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use akin_formats::embedding_file::{Choice, EmbeddingFile};
@@ -24,7 +25,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 
 use super::arguments::{CutArgs, EvalArgs};
-use crate::config::KinshipSource;
+use crate::config::{DeviceName, KinshipSource, device};
 use crate::evaluation::by_class;
 use crate::evaluation::certainty::Certainty;
 use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
@@ -35,8 +36,10 @@ pub struct EmbeddingFiles {
     gallery: Option<EmbeddingSet>,
     /// The rows of the queries in the gallery, if they are in it.
     query_rows: Option<Vec<usize>>,
-    /// The bytes for the rankings of the queries that are ranked at once.
-    memory: usize,
+    /// The bytes for the rankings of the queries that are ranked at once, if they were given.
+    memory: Option<usize>,
+    /// The GPU that adds up for the scores, if it is not the CPU.
+    device: Option<Box<dyn PairSums>>,
     cut: CutArgs,
     kinship: Option<KinshipSource>,
 }
@@ -174,8 +177,6 @@ impl EmbeddingFiles {
     /// Reads set `number`, counted from 0, with the labels in these columns.
     pub fn read(args: &EvalArgs, number: usize, columns: &[String]) -> Result<Self> {
         check_counts(args)?;
-        let memory = args.memory.saturating_mul(1 << 20);
-        let kinship = args.kinship.source(columns)?;
         let choice = Choice {
             name: args.embedding_column.clone(),
             packed: args.metrics.similarity == Some(Similarity::Hamming),
@@ -185,24 +186,31 @@ impl EmbeddingFiles {
             let columns = Columns { levels: columns, path: args.path_column.as_deref(), junk, group };
             EmbeddingSet::read(embeddings, labels.map(PathBuf::as_path), &choice, &columns)
         };
-        let queries = read(&args.queries[number], args.query_labels.get(number), None)?;
+        let mut files = Self {
+            memory: args.memory.map(|mebibytes| mebibytes.saturating_mul(1 << 20)),
+            cut: args.cut,
+            kinship: args.kinship.source(columns)?,
+            device: device::open_pair_sums(args.device.unwrap_or(DeviceName::Cpu))?,
+            queries: read(&args.queries[number], args.query_labels.get(number), None)?,
+            gallery: None,
+            query_rows: None,
+        };
+        let queries = &files.queries;
         let Some(gallery) = args.gallery.get(number) else {
             warn_if_equal(queries.embeddings.rows())?;
-            return Ok(Self { queries, gallery: None, query_rows: None, memory, cut: args.cut, kinship });
+            return Ok(files);
         };
         let gallery = read(gallery, args.gallery_labels.get(number), args.junk_column.as_deref())?;
         warn_if_equal(gallery.embeddings.rows())?;
-        check_encoders(&queries, &gallery)?;
-        let query_rows = match args.path_column {
-            Some(_) => Some(rows_in_gallery(&queries, &gallery)?),
+        check_encoders(queries, &gallery)?;
+        match args.path_column {
+            Some(_) => files.query_rows = Some(rows_in_gallery(queries, &gallery)?),
             // A query is in its own group.
-            None if group.is_some() => None,
-            None => {
-                warn_of_twins(&queries, &gallery, args.progress)?;
-                None
-            }
-        };
-        Ok(Self { queries, gallery: Some(gallery), query_rows, memory, cut: args.cut, kinship })
+            None if group.is_some() => {}
+            None => warn_of_twins(queries, &gallery, args.progress)?,
+        }
+        files.gallery = Some(gallery);
+        Ok(files)
     }
 
     /// Evaluates over `levels`, whose labels are in the columns from `first` on.
@@ -365,18 +373,24 @@ impl EmbeddingFiles {
         let gallery = self.gallery.as_ref().map(|gallery| -> Labelled<'_, dyn Rows> {
             Labelled { embeddings: gallery.embeddings.rows(), labels: gallery_labels }
         });
-        Ok(work(&Evaluation {
+        let ranked = self.gallery.as_ref().unwrap_or(&self.queries).embeddings.rows();
+        let result = work(&Evaluation {
             levels,
             queries: Labelled { embeddings: self.queries.embeddings.rows(), labels: query_labels },
             gallery,
             places: self.query_rows.as_deref(),
             config,
             execution: Execution {
-                memory: self.memory,
+                memory: self.memory.unwrap_or_else(|| default_memory(ranked)),
                 progress: &|step| bars.advance(step),
+                device: self.device.as_deref(),
                 ..Execution::default()
             },
-        })?)
+        })?;
+        if let Some(device) = self.device.as_ref().filter(|_| config.similarity != Similarity::Hamming) {
+            bars.say_device(&device.name());
+        }
+        Ok(result)
     }
 
     /// The taxonomy, and the labels of the queries and of the gallery, over `levels`, whose columns begin at `first`.
@@ -473,6 +487,13 @@ impl EmbeddingFiles {
     pub fn into_paths(self) -> Vec<String> {
         self.queries.paths
     }
+}
+
+/// The bytes for the rankings of the queries that are ranked at once, for a gallery. It is read for each group of
+/// queries; a group that takes as much memory is large enough for that to weigh little.
+fn default_memory(gallery: &dyn Rows) -> usize {
+    const RANGE: [usize; 2] = [256 << 20, 1 << 30];
+    (gallery.len() * gallery.dimension() * size_of::<f32>()).clamp(RANGE[0], RANGE[1])
 }
 
 /// Moves the bar of the queries that are ranked.
