@@ -421,6 +421,7 @@ pub fn known_levels(row: &[u32]) -> usize {
 
 /// l(q, x): the finest level at which two label rows are known and agree, 0 … L. Where labels are unknown, it is the least
 /// level that the two may share.
+#[inline]
 pub fn shared_level(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).rposition(|(a, b)| a == b && *a != UNKNOWN).map_or(0, |level| level + 1)
 }
@@ -466,6 +467,7 @@ impl SharedInterval {
 /// assert_eq!(shared_interval(&owl, &tawny_owl), SharedInterval { least: 2, most: 3 });
 /// assert_eq!(shared_interval(&owl, &finch), SharedInterval { least: 1, most: 1 });
 /// ```
+#[inline]
 pub fn shared_interval(a: &[u32], b: &[u32]) -> SharedInterval {
     let least = shared_level(a, b);
     let is_open = [a, b].iter().any(|row| row.last() == Some(&UNKNOWN));

@@ -29,7 +29,7 @@ parser.add_argument("--dimension", type=int, default=512)
 parser.add_argument("--threads", type=int, default=os.cpu_count())
 parser.add_argument("--rounds", type=int, default=3)
 parser.add_argument("--only", default="akin,product,faiss,torch", help="what to measure")
-parser.add_argument("--memory", type=int, default=256, help="`akin eval --memory`")
+parser.add_argument("--memory", type=int, help="`akin eval --memory`; by default that of akin")
 parser.add_argument("--folder", help="where the embeddings are written; otherwise a temporary folder")
 arguments = parser.parse_args()
 
@@ -129,7 +129,8 @@ def main():
         os.makedirs(folder, exist_ok=True)
         labels = write_set(folder, "gallery", arguments.items, random, classes)
         path = lambda name: os.path.join(folder, name)
-        command = [arguments.akin, "eval", "--levels", ",".join(LEVELS), "--json", "--memory", str(arguments.memory)]
+        command = [arguments.akin, "eval", "--levels", ",".join(LEVELS), "--json"]
+        command += ["--memory", str(arguments.memory)] if arguments.memory else []
         query_labels = labels
         if arguments.queries:
             query_labels = write_set(folder, "queries", arguments.queries, random, classes)

@@ -4,6 +4,7 @@
 //! each thread for queries of its own.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::relatives::Relatives;
@@ -100,6 +101,8 @@ pub(super) struct Task<'a> {
     /// The pairs that have been scored, to report queries.
     scored: AtomicU64,
     pub(super) workspaces: Workspaces<Workspace>,
+    /// The whole gallery, if it fits into a block.
+    whole: OnceLock<Block>,
 }
 
 /// The memory of one thread.
@@ -135,6 +138,7 @@ impl Search<'_> {
             relatives: Relatives::new(self.labels, self.query_labels),
             scored: AtomicU64::new(0),
             workspaces: Workspaces::default(),
+            whole: OnceLock::new(),
         };
         let family = |query: u32| task.relatives.family(self.query_labels.row(query as usize));
         let mut order: Vec<u32> = (some.start as u32..some.end as u32).collect();
@@ -150,7 +154,7 @@ impl Search<'_> {
             let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
             let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
                 execution.go_on()?;
-                let ranking = ranking.finish(|item| self.query_labels.shared(query, self.labels, item));
+                let ranking = ranking.finish(self.query_labels.sharing(query, self.labels));
                 let mut ranking = ranking.count_query(config.count_query);
                 if let Some(shares) = shares.clone() {
                     ranking =
@@ -204,9 +208,9 @@ impl Search<'_> {
             rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
             let add =
                 |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32], _: &mut _| {
+                    let levels = self.query_labels.sharing(group[place] as usize, self.labels);
                     for (&item, &score) in items.iter().zip(scores) {
-                        let query = group[place] as usize;
-                        let levels = self.query_labels.shared(query, self.labels, item as usize);
+                        let levels = levels(item as usize);
                         if levels.most > 0 {
                             ranking.add_positive(item as usize, score, levels);
                         }
@@ -230,10 +234,13 @@ impl Search<'_> {
                 (execution.progress)(Step::Ranked(queries as usize));
             }
         };
-        match execution.device.zip(config.similarity.pair_sum()) {
-            Some(on) => self.count_on(on, &queries, rankings, task, report),
-            None => self.score(0..gallery as u32, &queries, (0, rankings), task, count, report),
+        if let Some(on) = execution.device.zip(config.similarity.pair_sum()) {
+            return self.count_on(on, &queries, rankings, task, report);
         }
+        if 0 < gallery && gallery <= execution.block(self.gallery.dimension()) as u64 {
+            return self.whole(task)?.score(&queries, (0, rankings), task, &count, &report);
+        }
+        self.score(0..gallery as u32, &queries, (0, rankings), task, count, report)
     }
 
     /// Scores `items` with the queries from `first` on, one ranking each, and calls `work` with the place of a query, its
@@ -248,47 +255,71 @@ impl Search<'_> {
         work: impl Fn(usize, &mut PartialRanking, &[u32], &[f32], &mut Vec<u64>) + Sync,
         report: impl Fn(u64) + Sync,
     ) -> Result<()> {
-        // Several pieces for each thread, so that all end at about the same time; whole tiles of 8.
-        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(task.config.block);
-        let score = |Block { items, parts }: &Block, rankings: &mut [PartialRanking]| -> Result<()> {
-            let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
-            let score_piece = |(first, rankings): (usize, &mut [PartialRanking])| {
-                task.workspaces.with(|Workspace { scores, keys }| {
-                    let length = rankings.len() * items.len();
-                    scores.resize(length.max(scores.len()), 0.0);
-                    let scores = &mut scores[..length];
-                    let mut column = 0;
-                    for part in parts {
-                        task.execution.go_on()?;
-                        let range = first..first + rankings.len();
-                        part.score(queries, range, &mut scores[column..], items.len());
-                        column += part.len();
-                    }
-                    for ((place, ranking), scores) in
-                        (first..).zip(rankings).zip(scores.chunks_exact(items.len()))
-                    {
-                        work(place, ranking, items, scores, keys);
-                    }
-                    report(scores.len() as u64);
-                    Ok(())
-                })
-            };
-            each_in_order(pieces, score_piece).into_iter().collect()
-        };
         let block = task.execution.block(self.gallery.dimension());
-        let mut prepare = || -> Result<Block> {
-            let items: Vec<u32> = items.by_ref().take(block).collect();
-            let parts = each_in_order(items.chunks(PART).collect(), |part| self.gallery.points(part));
-            let parts = parts.into_iter().map(|part| part.map(Items::from));
-            Ok(Block { parts: parts.collect::<Result<_>>()?, items })
-        };
+        let mut prepare = || self.prepare(items.by_ref().take(block).collect());
         let mut block = prepare()?;
         while !block.items.is_empty() {
-            let (scored, next) = join(|| score(&block, rankings), &mut prepare);
+            let score = || block.score(queries, (first, &mut *rankings), task, &work, &report);
+            let (scored, next) = join(score, &mut prepare);
             scored?;
             block = next?;
         }
         Ok(())
+    }
+
+    /// Reads and prepares these items of the gallery.
+    fn prepare(&self, items: Vec<u32>) -> Result<Block> {
+        let part = |part: &[u32]| self.gallery.points(part).map(Items::from);
+        let parts = each_in_order(items.chunks(PART).collect(), part).into_iter().collect::<Result<_>>()?;
+        Ok(Block { items, parts })
+    }
+
+    /// The whole gallery, which fits into a block. It is prepared for the first group of queries.
+    fn whole<'t>(&self, task: &'t Task<'_>) -> Result<&'t Block> {
+        if let Some(whole) = task.whole.get() {
+            return Ok(whole);
+        }
+        let whole = self.prepare((0..self.gallery.len() as u32).collect())?;
+        Ok(task.whole.get_or_init(|| whole))
+    }
+}
+
+impl Block {
+    /// As [`Search::score`], for these items.
+    fn score(
+        &self,
+        queries: &Points,
+        (first, rankings): (usize, &mut [PartialRanking]),
+        task: &Task<'_>,
+        work: &(impl Fn(usize, &mut PartialRanking, &[u32], &[f32], &mut Vec<u64>) + Sync),
+        report: &(impl Fn(u64) + Sync),
+    ) -> Result<()> {
+        let Self { items, parts } = self;
+        // Several pieces for each thread, so that all end at about the same time; whole tiles of 8.
+        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(task.config.block);
+        let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
+        let score_piece = |(first, rankings): (usize, &mut [PartialRanking])| {
+            task.workspaces.with(|Workspace { scores, keys }| {
+                let length = rankings.len() * items.len();
+                scores.resize(length.max(scores.len()), 0.0);
+                let scores = &mut scores[..length];
+                let mut column = 0;
+                for part in parts {
+                    task.execution.go_on()?;
+                    let range = first..first + rankings.len();
+                    part.score(queries, range, &mut scores[column..], items.len());
+                    column += part.len();
+                }
+                for ((place, ranking), scores) in
+                    (first..).zip(rankings).zip(scores.chunks_exact(items.len()))
+                {
+                    work(place, ranking, items, scores, keys);
+                }
+                report(scores.len() as u64);
+                Ok(())
+            })
+        };
+        each_in_order(pieces, score_piece).into_iter().collect()
     }
 }
 

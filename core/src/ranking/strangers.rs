@@ -52,16 +52,17 @@ impl Strangers {
             *buckets = Buckets::new(super::score_of(best), super::score_of(worst), keys.len());
             before.resize(keys.len() + 1, 0);
             starts.resize(buckets.count + 1, 0);
-            let bucket = |key| buckets.of(super::score_of(key)) as usize;
-            keys.iter().for_each(|&key| starts[bucket(key) + 1] += 1);
+            let mut key_buckets = vec![0; keys.len()];
+            buckets_of(keys, *buckets, &mut key_buckets);
+            key_buckets.iter().for_each(|&bucket| starts[bucket as usize + 1] += 1);
             let mut start = 0;
             for next in &mut starts[1..] {
                 start += std::mem::replace(next, start);
             }
             let mut sorted = vec![0; keys.len()];
-            for &key in &*keys {
+            for (&key, &bucket) in keys.iter().zip(&key_buckets) {
                 // When every key has its place, this is the start of the next bucket.
-                let place = &mut starts[bucket(key) + 1];
+                let place = &mut starts[bucket as usize + 1];
                 sorted[*place as usize] = key;
                 *place += 1;
             }
@@ -183,6 +184,20 @@ impl Buckets {
         // Bucket 0 is for scores above `best`.
         let bucket = below * self.scale + 1.0;
         (bucket.max(0.0).min((self.count - 1) as f32) + WHOLE).to_bits() - WHOLE.to_bits()
+    }
+}
+
+/// The bucket of each key.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn buckets_of<S: Simd>(keys: &[u64], buckets: Buckets, of_keys: &mut [u32]) {
+    buckets_of_keys(keys, buckets, of_keys);
+}
+
+#[inline(always)]
+fn buckets_of_keys(keys: &[u64], buckets: Buckets, of_keys: &mut [u32]) {
+    for (bucket, &key) in of_keys.iter_mut().zip(keys) {
+        *bucket = buckets.of(super::score_of(key));
     }
 }
 
@@ -308,9 +323,7 @@ fn count_by_range<'a, S: Simd>(
     for (range, items_of_range) in ends.windows(2).enumerate() {
         counts.fetch(range * width, (range + 1) * width);
         for keys in sorted[items_of_range[0]..items_of_range[1]].chunks(CHUNK) {
-            for (bucket, &key) in items.buckets.iter_mut().zip(keys) {
-                *bucket = counts.buckets.of(super::score_of(key));
-            }
+            buckets_of_keys(keys, counts.buckets, &mut items.buckets);
             counts.count(&items.buckets[..keys.len()], keys, &mut open);
         }
     }

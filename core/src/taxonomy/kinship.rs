@@ -304,14 +304,21 @@ impl Labels {
     }
 
     /// The levels that item `i` may share with item `j` of `others`, which has the same taxonomy.
-    #[inline]
     pub fn shared(&self, i: usize, others: &Self, j: usize) -> SharedInterval {
-        match (&self.kin, &others.kin) {
-            (Some(kin), Some(other)) => {
+        self.sharing(i, others)(j)
+    }
+
+    /// The levels that item `i` may share with each item of `others`, which has the same taxonomy.
+    #[inline]
+    pub fn sharing<'a>(&'a self, i: usize, others: &'a Self) -> impl Fn(usize) -> SharedInterval + 'a {
+        let row = self.row(i);
+        let kin = self.kin.as_ref().zip(others.kin.as_ref());
+        move |j| match kin {
+            Some((kin, other)) => {
                 let SharedInterval { least, most } = kin.kinship.shared(kin.kinds[i], other.kinds[j]);
                 SharedInterval { least: least.min(self.levels), most: most.min(self.levels) }
             }
-            _ => shared_interval(self.row(i), others.row(j)),
+            None => shared_interval(row, others.row(j)),
         }
     }
 
