@@ -211,3 +211,16 @@ fn the_memory_for_rankings_changes_no_digit() {
         assert_eq!(eval(&workplace, set, &["--json", "--memory", "0"]).expect_code(0).stdout, whole);
     }
 }
+
+#[test]
+fn the_device_for_scores_changes_no_digit_and_one_that_is_not_built_in_is_refused() {
+    let workplace = sets();
+    let whole = eval(&workplace, &ALONE, &["--json"]).expect_code(0).stdout;
+    for device in ["cpu", "auto"] {
+        assert_eq!(eval(&workplace, &ALONE, &["--json", "--device", device]).expect_code(0).stdout, whole);
+    }
+    if !cfg!(feature = "cuda") {
+        let refused = eval(&workplace, &ALONE, &["--device", "cuda"]).expect_code(1).stderr;
+        assert!(refused.contains("no back end for `--device cuda`"), "{refused}");
+    }
+}

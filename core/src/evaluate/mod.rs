@@ -36,10 +36,10 @@
 //! - with its group, it shares in reading and preparing the gallery again: N · d numbers for each group.
 //!
 //! `akin bench eval` measures all of it beside a product. Measured in processor time, beside the product of OpenBLAS (two
-//! threads of an AMD EPYC with AVX-512, 2026-11-28, 512 numbers, 3 levels): 1.4 times the product for 20,000 items that
-//! rank each other, 1,667 of them positives of a query, and for 60,502 items with 5,042. For the 20,000 items, 43 % of
-//! the time is the product in the fixed order and 20 % the counting. The time of a pair grows where queries have tens of
-//! thousands of positives, because these and their buckets leave the cache: 4.3 times the product for 10,000 queries
+//! threads of an AMD EPYC with AVX-512, 2026-11-28, 512 numbers, 3 levels): 1.3 times the product for 20,000 items that
+//! rank each other, 1,667 of them positives of a query, and for 60,502 items with 5,042. For the 20,000 items, 48 % of
+//! the time is the product in the fixed order and 19 % the counting. The time of a pair grows where queries have tens of
+//! thousands of positives, because these and their buckets leave the cache: 2.3 times the product for 10,000 queries
 //! among a million items of 256 numbers, with 83,000.
 //!
 //! A device such as a GPU can take over the product ([`Execution::device`]). It adds up in the same order, so that no digit
@@ -47,7 +47,7 @@
 //!
 //! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 512 KiB for each query; two
 //! blocks of the gallery, of [`gallery_memory`](Execution::gallery_memory) together; for each thread the scores of a
-//! block, at most 32 MiB; and for each item of the gallery 4 bytes for its place, 4 · L for its classes and, for cosine and
+//! block, at most 32 MiB, and 8 bytes for each of its items; and for each item of the gallery 4 bytes for its place, 4 · L for its classes and, for cosine and
 //! the Poincaré ball, 8 for its length.
 
 mod by_class;
