@@ -1,15 +1,18 @@
 //! Sums over the numbers of two embeddings, for all pairs of two sets, on a device such as a GPU.
 //!
 //! A device adds up in the order in which the processor does: number 0 first, each term with one rounding (a fused
-//! multiply-add). So its sums are those of the processor, digit for digit, and a ranking does not depend on it. A bound
-//! on the error of sums in any other order would not do: it grows with the dimension, and for 512 numbers it is wider than the
-//! usual distance between the scores of two positives.
+//! multiply-add). So its sums are those of the processor, digit for digit, and a ranking does not depend on it.
+//!
+//! Sums in another order would need a bound on their error, and the pairs whose order it leaves open would have to be
+//! added up again. For 20,000 random unit embeddings of 512 numbers, in 12 classes, that bound is 3 · 10⁻⁵, and half of all
+//! items have a positive that near (2026-11-28).
 //!
 //! One thing differs between devices: some take a number below 2⁻¹²⁶ for 0. Embeddings whose numbers are all 0 or at
 //! least 2⁻³⁹ never lead to such a number. Every term is then a multiple of 2⁻¹²⁴, so that each sum is 0 or at least that.
 //! Others are [delicate](is_delicate), and are left to the processor.
 
 use crate::Result;
+use crate::panels::{Product, SquaredDifference, Term};
 
 /// What the numbers x and y of a pair add to its sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +26,10 @@ pub enum PairSum {
 impl PairSum {
     /// `sum` with the term of x and y.
     #[inline(always)]
-    pub fn add(self, x: f32, y: f32, sum: f32) -> f32 {
+    fn add(self, x: f32, y: f32, sum: f32) -> f32 {
         match self {
-            Self::Products => x.mul_add(y, sum),
-            Self::SquaredDifferences => (x - y).mul_add(x - y, sum),
+            Self::Products => Product::add(x, y, sum),
+            Self::SquaredDifferences => SquaredDifference::add(x, y, sum),
         }
     }
 

@@ -71,6 +71,7 @@ pub fn hierarchical_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Optio
     let mut sum = 0.0;
     let positives = decided.ties_by_relevance(&rel);
     if decided.is_plain() {
+        // What the loop below comes to, without a copy of the ranks.
         for k in positives.iter() {
             let rel_k = rel[k.level];
             let shared: f64 = above.iter().zip(&rel).map(|(count, rel_j)| count * rel_j.min(rel_k)).sum();

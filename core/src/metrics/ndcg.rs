@@ -91,7 +91,8 @@ pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
     (ideal > 0.0).then(|| (dcg / ideal).min(most))
 }
 
-/// The DCG of the first k of the ideal list, of which `counts` has the number of items of each level.
+/// The DCG of the first k of the ideal list, of which `counts` has the number of items of each level: [`ideal_dcg`] of whole
+/// numbers, where no two levels share a rank.
 fn ideal_dcg_of_counts(counts: &[usize], gains: &[f64], k: usize) -> f64 {
     let (discount, mut dcg, mut filled) = (discount(), 0.0, 0);
     for level in (1..counts.len()).rev() {
