@@ -200,6 +200,17 @@ impl Points {
         }
     }
 
+    /// Measures and prepares embeddings; see [`measure`].
+    pub(crate) fn checked(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
+        let (dimension, rows) = (embeddings.dimension(), embeddings.values());
+        let measures = measure(similarity, (dimension, rows), 0, set)?;
+        Ok(Self::new(similarity, (dimension, rows.to_vec()), measures))
+    }
+}
+
+/// What a device needs.
+#[cfg(not(target_family = "wasm"))]
+impl Points {
     /// Some of the embeddings, which are not codes.
     pub(crate) fn select(&self, some: &[usize]) -> Self {
         let rows = some.iter().flat_map(|&place| self.rows_of(place..place + 1)).copied().collect();
@@ -225,13 +236,6 @@ impl Points {
     /// What each embedding keeps for [`finish`](Self::finish).
     pub(crate) fn slacks(&self) -> &[f64] {
         &self.slacks
-    }
-
-    /// Measures and prepares embeddings; see [`measure`].
-    pub(crate) fn checked(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
-        let (dimension, rows) = (embeddings.dimension(), embeddings.values());
-        let measures = measure(similarity, (dimension, rows), 0, set)?;
-        Ok(Self::new(similarity, (dimension, rows.to_vec()), measures))
     }
 }
 

@@ -56,6 +56,7 @@ mod dyml;
 mod gap_bounds;
 mod left_out;
 mod nearest;
+#[cfg(not(target_family = "wasm"))]
 mod on_device;
 mod paired_test;
 mod rankings;
@@ -71,6 +72,7 @@ use serde::{Deserialize, Serialize};
 use self::rankings::{PointSet, Search};
 use crate::embeddings::{Embeddings, Rows};
 use crate::metrics::Metric;
+#[cfg(not(target_family = "wasm"))]
 use crate::pair_sums::PairSums;
 use crate::ranking::{KnownLabels, Ranking, TiePolicy};
 use crate::relevance::{CheckedRelevance, Relevance};
@@ -256,6 +258,7 @@ pub struct Execution<'a> {
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
     /// Adds up for the scores of all items, except for Hamming's similarity. The scores of the positives are always those
     /// of the processor. Default: the processor.
+    #[cfg(not(target_family = "wasm"))]
     pub device: Option<&'a dyn PairSums>,
 }
 
@@ -279,6 +282,7 @@ impl Default for Execution<'_> {
             gallery_memory: 256 << 20,
             progress: &|_| {},
             is_stopped: &|| false,
+            #[cfg(not(target_family = "wasm"))]
             device: None,
         }
     }
@@ -478,6 +482,16 @@ impl Evaluation<'_> {
 }
 
 impl Execution<'_> {
+    /// The same on the processor, without reports of progress: for a part of an evaluation.
+    fn of_part(&self) -> Self {
+        Self {
+            progress: &|_| {},
+            #[cfg(not(target_family = "wasm"))]
+            device: None,
+            ..*self
+        }
+    }
+
     /// An error if the caller wants the work to stop.
     fn go_on(&self) -> Result<()> {
         match (self.is_stopped)() {

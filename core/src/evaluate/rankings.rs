@@ -234,6 +234,7 @@ impl Search<'_> {
                 (execution.progress)(Step::Ranked(queries as usize));
             }
         };
+        #[cfg(not(target_family = "wasm"))]
         if let Some(on) = execution.device.zip(config.similarity.pair_sum()) {
             return self.count_on(on, &queries, rankings, task, report);
         }

@@ -97,7 +97,9 @@ impl Strangers {
         within_tie: WithinTie,
         room: &mut Vec<u64>,
     ) {
-        let room = (keys.len() > CACHED).then_some(room);
+        // A page is small, and has no gallery with so many positives.
+        let by_range = keys.len() > CACHED && !cfg!(target_family = "wasm");
+        let room = by_range.then_some(room);
         self.count_in(keys, scores, itself, within_tie, room);
     }
 
