@@ -1,8 +1,8 @@
 //! Sums over the numbers of two embeddings, for all pairs of two sets, on a GPU, with the digits of the processor.
 //!
 //! `akin-core` says what is added up and in which order: see [`akin_core::pair_sums`]. Each unit of the GPU has the sums of
-//! some pairs in its registers and goes through their numbers in that order. No library for matrices does: its kernels
-//! split a sum, or multiply in a shorter format.
+//! some pairs in its registers and goes through their numbers in that order. Libraries for matrices split a sum, or
+//! multiply in a shorter format.
 //!
 //! A term is rounded once, together with its sum. GPUs have an instruction for this, but some drivers compute it as a
 //! multiplication and an addition, each rounded. [`GpuSums::open`] finds out, and then uses a [kernel] that computes
