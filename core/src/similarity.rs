@@ -211,9 +211,14 @@ impl Points {
 /// What a device needs.
 #[cfg(not(target_family = "wasm"))]
 impl Points {
+    /// The numbers of an embedding.
+    pub(crate) fn row(&self, place: usize) -> &[f32] {
+        self.rows_of(place..place + 1)
+    }
+
     /// Some of the embeddings, which are not codes.
     pub(crate) fn select(&self, some: &[usize]) -> Self {
-        let rows = some.iter().flat_map(|&place| self.rows_of(place..place + 1)).copied().collect();
+        let rows = some.iter().flat_map(|&place| self.row(place)).copied().collect();
         let slacks = match self.slacks.is_empty() {
             true => vec![],
             false => some.iter().map(|&place| self.slacks[place]).collect(),
@@ -221,16 +226,11 @@ impl Points {
         Self { rows, slacks, codes: Codes::default(), ..*self }
     }
 
-    /// All of these, one behind the other.
-    pub(crate) fn concat(parts: Vec<Result<Self>>) -> Result<Self> {
-        let mut parts = parts.into_iter();
-        let mut all = parts.next().expect("there is a part")?;
-        for part in parts {
-            let part = part?;
-            all.rows.extend(part.rows);
-            all.slacks.extend(part.slacks);
-        }
-        Ok(all)
+    /// These and others behind them.
+    pub(crate) fn followed_by(mut self, others: Self) -> Self {
+        self.rows.extend(others.rows);
+        self.slacks.extend(others.slacks);
+        self
     }
 
     /// What each embedding keeps for [`finish`](Self::finish).

@@ -109,7 +109,7 @@ fn gap(
             "leave out the decomposability gap, or the items with unknown labels or with several paths",
         ));
     }
-    let quiet = execution.of_part();
+    let quiet = execution.quiet();
     let queries = PointSet::new(config.similarity, set.embeddings, "query", &quiet)?;
     let average_precisions = |search: Search<'_>, execution: &Execution<'_>| {
         search.rank(0..search.queries.len(), config, execution, |_, ranking| -> Vec<Option<f64>> {

@@ -83,7 +83,7 @@ fn evaluate_parts<K: Ord>(
     check_shapes(levels.len(), "gallery", gallery)?;
     check_dimensions(sets.queries.dimension(), sets.gallery.dimension())?;
     let checked = config.checked_for(sets.gallery_labels)?;
-    let quiet = execution.of_part();
+    let quiet = execution.quiet();
     // It is a function of the whole gallery.
     let without_hyperbolicity = EvaluationConfig { hyperbolicity: None, ..config.clone() };
     let mut parts: BTreeMap<&K, Vec<usize>> = BTreeMap::new();

@@ -360,7 +360,7 @@ pub fn evaluate_among(
 /// An evaluation whose embeddings are in memory or are read by position, so that the gallery can be larger than memory.
 ///
 /// Every embedding is read once to be checked. Then the gallery is read once for each group of queries whose rankings
-/// fit into [`Execution::memory`]. A ranking takes 12 bytes for each positive of the query and at most 128 KiB besides.
+/// fit into [`Execution::memory`]. A ranking takes 12 bytes for each positive of the query and at most 512 KiB besides.
 /// In addition, each thread holds the scores of a block: 4 · [`block`](EvaluationConfig::block) ·
 /// [`items`](Execution::items) bytes.
 #[derive(Clone, Copy, Debug)]
@@ -483,7 +483,7 @@ impl Evaluation<'_> {
 
 impl Execution<'_> {
     /// The same on the processor, without reports of progress: for a part of an evaluation.
-    fn of_part(&self) -> Self {
+    fn quiet(&self) -> Self {
         Self {
             progress: &|_| {},
             #[cfg(not(target_family = "wasm"))]

@@ -52,8 +52,7 @@ impl Search<'_> {
         let most = device.most_numbers().min(MOST_SUMS);
         let items = execution.block(dimension).min(most / dimension).clamp(1, gallery.max(1));
         let at_once = (most / items.max(dimension)).min(MOST_QUERIES).clamp(1, count.max(1));
-        let is_delicate = |query| is_delicate(queries.rows_of(query..query + 1));
-        let delicate: Vec<bool> = in_order(count, is_delicate);
+        let delicate: Vec<bool> = in_order(count, |query| is_delicate(queries.row(query)));
 
         let places = (0..gallery)
             .step_by(items)
@@ -88,10 +87,11 @@ impl Search<'_> {
     /// Reads these items of the gallery, and gives them to the device.
     fn load(&self, device: &dyn PairSums, items: Range<usize>) -> Result<Block> {
         let ids: Vec<u32> = items.clone().map(|item| item as u32).collect();
-        let points =
-            Points::concat(each_in_order(ids.chunks(PART).collect(), |part| self.gallery.points(part)))?;
+        let parts = each_in_order(ids.chunks(PART).collect(), |part| self.gallery.points(part));
+        let points = parts.into_iter().reduce(|all, part| Ok(all?.followed_by(part?)));
+        let points = points.expect("a block has items")?;
         let on_device = device.load(self.gallery.dimension(), points.rows())?;
-        let flags = in_order(points.len(), |item| is_delicate(points.rows_of(item..item + 1)));
+        let flags = in_order(points.len(), |item| is_delicate(points.row(item)));
         let delicate: Vec<usize> = (0..flags.len()).filter(|&item| flags[item]).collect();
         let prepared = points.select(&delicate).into();
         Ok(Block {
@@ -147,7 +147,7 @@ impl Block {
     fn check(&self, sum: PairSum, queries: &Points, query: usize, sums: &[f32]) -> Result<()> {
         // Another place for each query, so that the checks of a tile are spread over it.
         let item = (query * 7_919 + self.first) % sums.len();
-        let expected = sum.of(queries.rows_of(query..query + 1), self.points.rows_of(item..item + 1));
+        let expected = sum.of(queries.row(query), self.points.row(item));
         if sums[item] == expected || self.delicate.0.binary_search(&item).is_ok() {
             return Ok(());
         }

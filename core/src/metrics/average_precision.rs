@@ -62,9 +62,8 @@ pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
 
 /// The number of positives of a level, 1 … L, and the sum of the precisions at their ranks, without weights.
 fn sum_of_precisions(positives: &[Positive], level: usize) -> (f64, f64) {
-    let of_level = positives.iter().filter(|positive| positive.level >= level);
-    of_level
-        .fold((0.0, 0.0), |(above, sum), positive| (above + 1.0, sum + (above + 1.0) / positive.rank as f64))
+    let found = positives.iter().filter(|positive| positive.level >= level);
+    found.fold((0.0, 0.0), |(above, sum), positive| (above + 1.0, sum + (above + 1.0) / positive.rank as f64))
 }
 
 /// AP@k at a level, 1 … L: [`average_precision`] of the first k items only. The divisor is still R, the number of the

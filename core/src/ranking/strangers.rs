@@ -97,7 +97,7 @@ impl Strangers {
         within_tie: WithinTie,
         room: &mut Vec<u64>,
     ) {
-        // A page is small, and has no gallery with so many positives.
+        // It would make the page larger, whose galleries are small.
         let by_range = keys.len() > CACHED && !cfg!(target_family = "wasm");
         let room = by_range.then_some(room);
         self.count_in(keys, scores, itself, within_tie, room);
@@ -264,12 +264,17 @@ struct Items {
 impl Items {
     const NONE: Self = Self { keys: [0; CHUNK], buckets: [0; CHUNK] };
 
-    /// Reads the items of these scores, in loops that the compiler vectorises. `first` is the place of the first.
     #[inline(always)]
-    fn read(&mut self, scores: &[f32], first: usize, within_tie: WithinTie, buckets: Buckets) {
+    fn find_buckets(&mut self, scores: &[f32], buckets: Buckets) {
         for (bucket, &score) in self.buckets.iter_mut().zip(scores) {
             *bucket = buckets.of(score);
         }
+    }
+
+    /// Reads the items of these scores, in loops that the compiler vectorises. `first` is the place of the first.
+    #[inline(always)]
+    fn read(&mut self, scores: &[f32], first: usize, within_tie: WithinTie, buckets: Buckets) {
+        self.find_buckets(scores, buckets);
         for (item, (key, &score)) in self.keys.iter_mut().zip(scores).enumerate() {
             *key = super::sort_key(score, within_tie.of(first + item));
         }
@@ -304,9 +309,7 @@ fn count_by_range<'a, S: Simd>(
     let (mut items, mut open) = (Items::NONE, [0; CHUNK]);
     let mut ends = [0; RANGES + 1];
     for scores in scores.chunks(CHUNK) {
-        for (bucket, &score) in items.buckets.iter_mut().zip(scores) {
-            *bucket = counts.buckets.of(score);
-        }
+        items.find_buckets(scores, counts.buckets);
         items.buckets[..scores.len()].iter().for_each(|&bucket| ends[range(bucket) + 1] += 1);
     }
     for range in 0..RANGES {
