@@ -56,6 +56,35 @@ fn webp_decodes_as_in_pillow() {
     assert_within(3, &decode(&fixture("lossy.webp")).unwrap(), &expected("lossy.webp"), "lossy.webp");
 }
 
+#[cfg(feature = "avif")]
+#[test]
+fn avif_decodes_as_in_pillow() {
+    let turned = (2..9).map(|orientation| format!("turned-{orientation}.avif"));
+    let plain = ["smooth.avif", "quarter.avif", "deep.avif", "lossless.avif", "grey.avif"].map(String::from);
+    let fading = ["fading.avif", "fading-premultiplied.avif"].map(String::from);
+    for name in turned.chain(plain).chain(fading) {
+        // avifenc and Pillow round ten bits to eight by cutting them off.
+        let levels = if name == "deep.avif" { 4 } else { 2 };
+        assert_within(levels, &decode(&fixture(&name)).unwrap(), &expected(&name), &name);
+    }
+}
+
+#[cfg(feature = "avif")]
+#[test]
+fn a_damaged_avif_never_panics() {
+    let file = fixture("fading.avif");
+    for position in 0..file.len() {
+        let mut damaged = file.clone();
+        damaged[position] ^= 0xFF;
+        for bytes in [&damaged, &file[..position]] {
+            if let Err(error) = decode(bytes) {
+                assert_eq!(error.kind(), Kind::Image);
+            }
+        }
+    }
+    assert!(decode(&file[..file.len() - 1]).is_err(), "it is cut short");
+}
+
 #[test]
 fn a_jpeg_beyond_the_pixel_limit_is_reduced_while_it_is_decoded() {
     let file = encode(ImageBuffer::from_pixel(16_001, 8_200, Luma([90u8])), ImageFormat::Jpeg);

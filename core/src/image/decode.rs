@@ -23,7 +23,8 @@ pub const MAX_PIXELS: u64 = 128_000_000;
 /// The most memory that a JPEG takes in bytes. A progressive one needs it for its whole size, even if it is reduced.
 const MAX_MEMORY: u64 = 16 * MAX_PIXELS;
 
-/// Decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file to 8-bit RGB, as a viewer shows it.
+/// Decodes a JPEG, PNG, WebP, GIF, BMP or TIFF file, and with the feature `avif` an AVIF file, to 8-bit RGB, as a viewer
+/// shows it.
 ///
 /// The EXIF orientation is applied. CMYK and YCCK (inverted if Adobe's marker says so), grey and palettes become RGB,
 /// 16 bits are rounded to 8, and transparent pixels are blended with white. Of an animation and of a TIFF with several
@@ -60,6 +61,8 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels> {
             let decoder = BmpDecoder::new(Cursor::new(bytes));
             with_decoder("BMP", decoder.map_err(|error| unreadable("BMP", error))?, false)?
         }
+        #[cfg(feature = "avif")]
+        Format::Avif => super::avif::avif(bytes)?,
         Format::Tiff => {
             let decoder = TiffDecoder::new(Cursor::new(bytes));
             with_decoder("TIFF", decoder.map_err(|error| unreadable("TIFF", error))?, true)?
@@ -69,7 +72,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels> {
 }
 
 /// Size, RGB bytes as stored, and the EXIF orientation.
-type Decoded = ((u32, u32), Vec<u8>, Orientation);
+pub(super) type Decoded = ((u32, u32), Vec<u8>, Orientation);
 
 enum Format {
     Jpeg,
@@ -78,6 +81,8 @@ enum Format {
     Gif,
     Bmp,
     Tiff,
+    #[cfg(feature = "avif")]
+    Avif,
 }
 
 /// The format, from the first bytes. File names can be wrong.
@@ -105,6 +110,10 @@ fn format(bytes: &[u8]) -> Result<Format> {
         return Ok(Format::Tiff);
     }
     let name = foreign_format(bytes);
+    #[cfg(feature = "avif")]
+    if name == Some("an AVIF image") {
+        return Ok(Format::Avif);
+    }
     let message = match name {
         Some(name) => format!("this is {name}, which is not supported"),
         None => "this is not an image in a supported format".into(),
@@ -168,7 +177,7 @@ fn limits() -> Limits {
     limits
 }
 
-fn require_size(width: u32, height: u32) -> Result<()> {
+pub(super) fn require_size(width: u32, height: u32) -> Result<()> {
     if u64::from(width) * u64::from(height) > MAX_PIXELS { Err(too_large(width, height)) } else { Ok(()) }
 }
 
@@ -191,7 +200,7 @@ fn require_end(name: &str, whole: bool) -> Result<()> {
     ))
 }
 
-fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
+pub(super) fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
     Error::new(
         Kind::Image,
         format!("the {name} image is damaged or of an unsupported kind: {error}"),
@@ -380,11 +389,10 @@ fn upright((width, height): (u32, u32), data: Vec<u8>, orientation: Orientation)
 }
 
 /// Any colour type of the decoders → 8-bit RGB, blended with white.
-fn to_rgb(color: ColorType, raw: Vec<u8>) -> Result<Vec<u8>> {
+pub(super) fn to_rgb(color: ColorType, raw: Vec<u8>) -> Result<Vec<u8>> {
     let wide = u16::from_ne_bytes;
     let on_white = |value: u8, alpha: u8| blend::<255>(value.into(), alpha.into());
     let wide_on_white = |value: u16, alpha: u16| blend::<65_535>(value.into(), alpha.into());
-    let narrow = |value: u16| wide_on_white(value, u16::MAX);
     Ok(match color {
         ColorType::Rgb8 => raw,
         ColorType::L8 => each(&raw, |[v]| [v; 3]),
@@ -400,6 +408,11 @@ fn to_rgb(color: ColorType, raw: Vec<u8>) -> Result<Vec<u8>> {
         }),
         other => return Err(unreadable("decoded", format!("colour type {other:?}"))),
     })
+}
+
+/// 16 bits, rounded to 8.
+pub(super) fn narrow(value: u16) -> u8 {
+    blend::<65_535>(value.into(), 65_535)
 }
 
 /// Maps every pixel of N bytes to RGB.

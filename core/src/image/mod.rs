@@ -7,6 +7,8 @@
 //! weights, and their plain, SSE4.1 and AVX2 versions were compared and agree in every byte. Colour profiles are
 //! ignored, as in PyTorch's usual loaders.
 
+#[cfg(feature = "avif")]
+mod avif;
 mod decode;
 mod pixels;
 mod preprocessing;

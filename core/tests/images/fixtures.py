@@ -3,7 +3,9 @@
 `X.expected.png` is what Pillow makes of `X`.
 """
 
+import os
 import struct
+import subprocess
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -30,6 +32,19 @@ save("grey.jpg", smooth.convert("L"), quality=95)
 save("lossy.webp", smooth, quality=90)
 # The page reads it with the browser.
 save("smooth.avif", smooth, quality=90, subsampling="4:4:4")
+save("quarter.avif", smooth, quality=90, subsampling="4:2:0", range="limited")
+save("grey.avif", smooth.convert("L"), quality=90, subsampling="4:0:0")
+fading = smooth.convert("RGBA")
+fading.putalpha(Image.fromarray((x * 11).astype(np.uint8)))
+for name, premultiplied in [("fading.avif", False), ("fading-premultiplied.avif", True)]:
+    fading.save(name, quality=90, subsampling="4:4:4", alpha_premultiplied=premultiplied)
+    expect(name, Image.alpha_composite(Image.new("RGBA", (W, H), "white"), Image.open(name).convert("RGBA")))
+# By avifenc 0.11, because Pillow writes 8 bits: 10 bits, and green, blue and red.
+smooth.save("smooth.png")
+for name, options in [("deep.avif", "-d 10 -y 422 -r limited --min 2 --max 6"), ("lossless.avif", "-l")]:
+    subprocess.run(["avifenc", *options.split(), "smooth.png", name], check=True)
+    expect(name)
+os.remove("smooth.png")
 
 # Strong noise shows each rounding. The sides are no multiples of the blocks.
 noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (29, 37, 3), dtype=np.uint8))
@@ -64,6 +79,12 @@ expect("ycck.jpg")
 
 # The camera was held upright: 90° clockwise to turn.
 exif = Image.Exif()
+# AVIF says it by two boxes of its own, one for a turn and one for a mirror.
+for orientation in range(2, 9):
+    exif[0x0112] = orientation
+    name = f"turned-{orientation}.avif"
+    smooth.save(name, exif=exif, quality=90, subsampling="4:4:4")
+    expect(name, ImageOps.exif_transpose(Image.open(name)))
 exif[0x0112] = 6
 for name, options in [("turned.jpg", dict(quality=95, subsampling=0)), ("turned.png", {}), ("turned.webp", dict(lossless=True))]:
     smooth.save(name, exif=exif, **options)
