@@ -7,8 +7,6 @@ use super::{Memory, Path, ScoredPlaces, SmoothRanks};
 
 /// A score: f32 or f64.
 pub trait Score: Copy + Send + Sync {
-    /// Whether it has the digits of an f32 only.
-    const SINGLE: bool;
     /// The same number as an f64.
     fn to_f64(self) -> f64;
     /// The nearest score.
@@ -16,8 +14,6 @@ pub trait Score: Copy + Send + Sync {
 }
 
 impl Score for f32 {
-    const SINGLE: bool = true;
-
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
@@ -28,8 +24,6 @@ impl Score for f32 {
 }
 
 impl Score for f64 {
-    const SINGLE: bool = false;
-
     fn to_f64(self) -> f64 {
         self
     }
@@ -134,7 +128,7 @@ impl SmoothRanks {
         }
         descent.clear();
         descent.resize(numbers.len(), 0.0);
-        let path = self.path(&items, S::SINGLE);
+        let path = self.path(&items);
         let value = in_vectors(self, path, memory, items, &values, descent);
         match ranked {
             None => {
@@ -158,7 +152,7 @@ impl SmoothRanks {
 /// [`SmoothRanks::query`] with the widest vectors of this machine. No digit depends on their width.
 #[with_simd]
 #[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
-fn in_vectors<'a, S: Simd>(
+pub(super) fn in_vectors<'a, S: Simd>(
     ranks: &SmoothRanks,
     path: Path,
     memory: &mut Memory,
@@ -166,7 +160,7 @@ fn in_vectors<'a, S: Simd>(
     values: &ItemValues,
     descent: &mut [f64],
 ) -> f64 {
-    ranks.query(path, memory, &items, values, descent)
+    ranks.query::<S>(path, memory, &items, values, descent)
 }
 
 #[cfg(feature = "parallel")]

@@ -1,96 +1,143 @@
 //! The items of one query along the line of their scores.
 
-/// Decays below this are 0: what they add to a rank is beyond the digits of an f64.
-const SMALLEST_DECAY: f64 = 1e-18;
+use super::exponential::exponentials;
 
-/// Items in groups of equal score, by increasing score. The items of lower score are behind an item. The mirror of a
-/// line has the scores negated, so that the items above an item are behind it.
+/// The longest segment in units of τ. The 16th power of its last item is e^160, far from overflow.
+const LONGEST_SEGMENT: f64 = 10.0;
+
+/// The way along a line. The items that were passed before an item are *behind* it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// From the lowest score up.
+    Up,
+    /// From the highest score down.
+    Down,
+}
+
+impl Direction {
+    /// How far a score is ahead of another one.
+    #[inline(always)]
+    pub(super) fn distance(self, score: f64, behind: f64) -> f64 {
+        match self {
+            Self::Up => score - behind,
+            Self::Down => behind - score,
+        }
+    }
+
+    /// The number that comes at this step, of numbers from the lowest score up.
+    #[inline(always)]
+    pub(super) fn at(self, numbers: &[u32], step: usize) -> usize {
+        let at = match self {
+            Self::Up => step,
+            Self::Down => numbers.len() - 1 - step,
+        };
+        numbers[at] as usize
+    }
+
+    /// Whether an item is passed before another one.
+    #[inline(always)]
+    pub(super) fn is_behind(self, number: usize, other: usize) -> bool {
+        match self {
+            Self::Up => number < other,
+            Self::Down => number > other,
+        }
+    }
+}
+
+/// An item on the line.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    pub score: f64,
+    /// The score of the first item of the segment.
+    pub anchor: f64,
+    /// e^{(s − anchor)/τ}.
+    rising: f64,
+    /// e^{−(s − anchor)/τ}.
+    falling: f64,
+    pub place: u32,
+}
+
+impl Item {
+    /// What the item puts into sums of powers, and what it takes out of them by: the product for an item ahead and one
+    /// behind it is e^{−t/τ}, with the distance t, if they are in one segment.
+    #[inline(always)]
+    pub(super) fn powers(&self, direction: Direction) -> [f64; 2] {
+        match direction {
+            Direction::Up => [self.rising, self.falling],
+            Direction::Down => [self.falling, self.rising],
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn place(&self) -> usize {
+        self.place as usize
+    }
+}
+
+/// Items by increasing score, in *segments* of at most ten τ. The powers of an item are relative to the first item of its
+/// segment, so that none overflows.
 #[derive(Default)]
 pub(super) struct Line {
-    /// The score of each group.
-    pub scores: Vec<f64>,
-    /// e^{−gap/τ} of each group, with the gap to the group behind it; 0 for the first.
-    pub decays: Vec<f64>,
-    /// Where the items of each group start, and at the end their number.
-    pub starts: Vec<u32>,
-    /// The place of each item.
-    pub places: Vec<u32>,
+    pub items: Vec<Item>,
+    /// The numbers of all items.
+    pub all: Vec<u32>,
+    /// The numbers of the items that are ranked.
+    pub ranked: Vec<u32>,
+    powers: Vec<f64>,
 }
 
 impl Line {
     /// The items in increasing order of score, each a score and a place.
-    pub(super) fn set(&mut self, items: impl Iterator<Item = (f64, u32)>, temperature: f64) {
-        self.scores.clear();
-        self.decays.clear();
-        self.starts.clear();
-        self.places.clear();
-        for (item, (score, place)) in items.enumerate() {
-            let last = self.scores.last().copied();
-            if last != Some(score) {
-                self.scores.push(score);
-                self.decays.push(last.map_or(0.0, |last| decay((score - last) / temperature)));
-                self.starts.push(item as u32);
+    #[inline(always)]
+    pub(super) fn set(
+        &mut self,
+        sorted: impl Iterator<Item = (f64, u32)>,
+        relevances: &[f64],
+        temperature: f64,
+    ) {
+        self.items.clear();
+        let (longest, mut anchor) = (LONGEST_SEGMENT * temperature, f64::NEG_INFINITY);
+        self.items.extend(sorted.map(|(score, place)| {
+            if score - anchor > longest {
+                anchor = score;
             }
-            self.places.push(place);
+            Item { score, anchor, rising: 1.0, falling: 1.0, place }
+        }));
+        self.all.clear();
+        self.all.extend(0..self.items.len() as u32);
+        // Without a branch, because places come in no order.
+        let mut ranked = 0;
+        self.ranked.resize(self.items.len(), 0);
+        for (number, item) in self.items.iter().enumerate() {
+            self.ranked[ranked] = number as u32;
+            ranked += usize::from(relevances[item.place()] > 0.0);
         }
-        self.starts.push(self.places.len() as u32);
-    }
-
-    /// The line seen from the other end: item i of N is item N − 1 − i, with the score negated.
-    pub(super) fn set_mirror(&mut self, line: &Line) {
-        let items = line.places.len() as u32;
-        self.scores.clear();
-        self.scores.extend(line.scores.iter().rev().map(|score| -score));
-        self.decays.clear();
-        self.decays.push(0.0);
-        self.decays.extend(line.decays.iter().skip(1).rev());
-        self.decays.truncate(line.decays.len());
-        self.starts.clear();
-        self.starts.extend(line.starts.iter().rev().map(|start| items - start));
-        self.places.clear();
-        self.places.extend(line.places.iter().rev());
-    }
-
-    /// The items of a group.
-    #[inline(always)]
-    pub(super) fn items(&self, group: usize) -> std::ops::Range<usize> {
-        self.starts[group] as usize..self.starts[group + 1] as usize
-    }
-}
-
-/// Which groups lie too far behind each group of a line.
-#[derive(Default)]
-pub(super) struct Window {
-    /// The number of groups beyond the window of each group.
-    pub beyond: Vec<u32>,
-    /// e^{−t/τ} from each group to the nearest group beyond its window; 0 if there is none.
-    pub reach: Vec<f64>,
-}
-
-impl Window {
-    /// The window of those distances t for which `is_beyond(t)` is false; it is true from some t on. Without a
-    /// temperature the reach is not set.
-    #[inline(always)]
-    pub(super) fn set(&mut self, line: &Line, temperature: Option<f64>, is_beyond: impl Fn(f64) -> bool) {
-        self.beyond.clear();
-        self.reach.clear();
-        let mut beyond = 0;
-        for (group, &score) in line.scores.iter().enumerate() {
-            while beyond < group && is_beyond(score - line.scores[beyond]) {
-                beyond += 1;
-            }
-            let reach = match (beyond.checked_sub(1), temperature) {
-                (Some(last), Some(temperature)) => decay((score - line.scores[last]) / temperature),
-                _ => 0.0,
-            };
-            self.beyond.push(beyond as u32);
-            self.reach.push(reach);
+        self.ranked.truncate(ranked);
+        self.powers.clear();
+        self.powers.extend(self.items.iter().map(|item| (item.score - item.anchor) / temperature));
+        exponentials(&mut self.powers);
+        for (item, power) in self.items.iter_mut().zip(&self.powers) {
+            (item.rising, item.falling) = (*power, 1.0 / power);
         }
     }
-}
 
-/// e^{−t}, or 0 if that is too small to count.
-fn decay(t: f64) -> f64 {
-    let decay = (-t).exp();
-    if decay < SMALLEST_DECAY { 0.0 } else { decay }
+    /// The number of the item that is passed at this step.
+    #[inline(always)]
+    pub(super) fn number(&self, direction: Direction, step: usize) -> usize {
+        match direction {
+            Direction::Up => step,
+            Direction::Down => self.items.len() - 1 - step,
+        }
+    }
+
+    /// The step after the group of equal scores that starts at this one.
+    #[inline(always)]
+    pub(super) fn group_end(&self, direction: Direction, start: usize) -> usize {
+        let score = self.items[self.number(direction, start)].score;
+        let mut end = start + 1;
+        while end < self.items.len() && self.items[self.number(direction, end)].score == score {
+            end += 1;
+        }
+        end
+    }
 }

@@ -3,6 +3,7 @@
 //! One exponential an item is enough: e^{−(s_j − s_k)/τ} is a product of one of j and one of k. The loops have no
 //! branches and run in vectors.
 
+use super::exponential::exponentials;
 use super::values::{ItemValue, ItemValues};
 use super::{RankSteps, ScoredPlaces, Sums};
 use crate::steps::Line as Beyond;
@@ -73,9 +74,11 @@ impl Pairs {
             buffer.extend(values);
             buffer.resize(size, rest);
         };
-        let power = |score: &f64| ((self.middle - score) / temperature).exp();
+        let exponent = |score: &f64| (self.middle - score) / temperature;
         fill(&mut self.scores, &mut items.scores.iter().copied(), low.next_down());
-        fill(&mut self.powers, &mut items.scores.iter().map(power), f64::INFINITY);
+        fill(&mut self.powers, &mut items.scores.iter().map(exponent), 0.0);
+        exponentials(&mut self.powers);
+        self.powers[items.scores.len()..].fill(f64::INFINITY);
         fill(&mut self.places, &mut items.places.iter().map(|&place| f64::from(place)), f64::MAX);
         let relevance = |&place: &u32| items.relevances[place as usize];
         fill(&mut self.relevances, &mut items.places.iter().map(relevance), 0.0);

@@ -1,372 +1,368 @@
 //! The ranks of one query along the sorted scores: O(N log N).
 
-use std::ops::Range;
+use macerator::Simd;
 
-use super::Sums;
 use super::distances::{Behind, behind_by_place};
-use super::line::{Line, Window};
-use super::sums::{Channels, RunningSums, StepSeries};
+use super::line::{Direction, Item, Line};
+use super::sums::{Exchange, Reader, RunningSums, Side, StepSeries, Sweep};
 use super::values::{ItemValue, ItemValues};
-use super::{RankSteps, ScoredPlaces, SmoothRanks};
+use super::{RankSteps, ScoredPlaces, SmoothRanks, Sums};
 use crate::Checked;
 use crate::steps::LowerStep;
 
 /// Memory that is used again for each query.
 #[derive(Default)]
 pub(super) struct Sorted {
-    order: Vec<(u64, u32)>,
+    /// The items by increasing score, each in the lower half of a key.
+    order: Vec<u64>,
+    spare: Vec<u64>,
     line: Line,
-    mirror: Line,
-    window: Window,
+    plan: Plan,
     running: RunningSums,
     by_place: Vec<Behind>,
-    sources: Vec<f64>,
-    weights: Vec<f64>,
+    ties: Vec<[f64; 2]>,
     sums: Vec<Sums>,
     above_weights: Vec<f64>,
     rank_weights: Vec<f64>,
     gradient: Vec<f64>,
 }
 
-/// Which channel of the running sums an item of each place feeds and reads, and what it makes of them.
-///
-/// With bounds, the rank of an item of place l counts the items of the places below l by the upper step: one channel for
-/// each place of a ranked item. With the sigmoid, all items count: one channel for each place, with the items up to
-/// that place, or one channel in all if the value does not depend on the H-rank.
+/// Whom the items of each place count by the upper step. With bounds, an item of place p counts the items of the places
+/// below p. With the sigmoid, it counts all items. What it counts passes back to it along the same channels.
+#[derive(Default)]
 struct Plan {
-    forward: Channels,
-    /// What an item of each place adds to each channel, [places, channels].
-    feeds: Vec<f64>,
-    /// The share of each channel in the numerator of an item of each place, [places, channels].
-    above_shares: Vec<f64>,
-    /// The share in the rank.
-    rank_shares: Vec<f64>,
-    backward: Channels,
-    /// As above: what the numerator of an item of each place passes back to each channel.
-    above_returns: Vec<f64>,
-    rank_returns: Vec<f64>,
+    sigmoid: bool,
+    /// Whether the H-rank counts. If it does not, the sigmoid needs one channel. In all other cases there is one channel
+    /// for the items of each place.
+    counts_above: bool,
+    /// The relevance of each place.
+    relevances: Vec<f64>,
+    /// min(rel_k, rel_j) of the places of k and of j, [places, places].
+    shared: Vec<f64>,
 }
 
 impl Plan {
-    fn new(sigmoid: bool, counts_above: bool, items: &ScoredPlaces) -> Self {
-        let relevances = items.relevances;
-        let places = relevances.len();
-        let mut present = vec![false; places];
-        items.places.iter().for_each(|&place| present[place as usize] = true);
-        let lowest = present.iter().position(|&present| present).unwrap_or(0);
-        let mut channel_places: Vec<usize> = (0..places)
-            .filter(|&place| present[place])
-            .filter(|&place| sigmoid || (place > lowest && relevances[place] > 0.0))
-            .collect();
-        if sigmoid && !counts_above {
-            channel_places.drain(..channel_places.len() - 1);
-        }
-        let count = channel_places.len();
-        let table = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
-            let row = |place| (0..count).map(move |channel| (place, channel));
-            (0..places).flat_map(row).map(|(place, channel)| entry(place, channel)).collect()
-        };
-        let one_if = |condition: bool| f64::from(u8::from(condition));
-        let shared = |place: usize, other: usize| relevances[place].min(relevances[other]);
-        let channels = |reads: &dyn Fn(usize) -> Range<usize>| Channels {
-            count,
-            reads: (0..places).map(reads).collect(),
-        };
-        if sigmoid {
-            return Self {
-                forward: channels(&|place| if relevances[place] > 0.0 { 0..count } else { 0..0 }),
-                feeds: table(&|place, channel| one_if(place <= channel_places[channel])),
-                above_shares: table(&|place, channel| {
-                    let next = channel_places.get(channel + 1).map_or(0.0, |&next| shared(place, next));
-                    shared(place, channel_places[channel]) - next
-                }),
-                rank_shares: table(&|_, channel| one_if(channel + 1 == count)),
-                backward: channels(&|place| {
-                    let channel = channel_places.iter().position(|&other| other >= place);
-                    channel.map_or(0..0, |channel| channel..channel + 1)
-                }),
-                above_returns: table(&|place, channel| shared(place, channel_places[channel])),
-                rank_returns: table(&|_, _| 1.0),
-            };
-        }
-        Self {
-            forward: channels(&|place| {
-                let channel = channel_places.iter().position(|&other| other == place);
-                channel.map_or(0..0, |channel| channel..channel + 1)
-            }),
-            feeds: table(&|place, channel| one_if(place < channel_places[channel])),
-            above_shares: table(&|_, _| 0.0),
-            rank_shares: table(&|_, _| 1.0),
-            backward: channels(&|place| {
-                let channel = channel_places.iter().position(|&other| other > place);
-                channel.map_or(0..0, |channel| channel..channel + 1)
-            }),
-            above_returns: table(&|_, _| 0.0),
-            rank_returns: table(&|place, channel| one_if(place >= channel_places[channel])),
-        }
-    }
-}
-
-impl Plan {
-    /// Adds a sum of steps to the two ranks of an item.
     #[inline(always)]
-    fn take(&self, sums: &mut Sums, place: u32, channel: usize, value: f64, slope: f64) {
-        let entry = place as usize * self.forward.count + channel;
-        let (above, rank) = (self.above_shares[entry], self.rank_shares[entry]);
-        sums.above += above * value;
-        sums.above_slope += above * slope;
-        sums.rank += rank * value;
-        sums.rank_slope += rank * slope;
-    }
-
-    /// The weight of each group as it is counted.
-    #[inline(always)]
-    fn feed(&self, sources: &mut Vec<f64>, line: &Line) {
-        let channels = self.forward.count;
-        sources.clear();
-        sources.resize(line.scores.len() * channels, 0.0);
-        for (group, sources) in sources.chunks_exact_mut(channels).enumerate() {
-            for item in line.items(group) {
-                let row = &self.feeds[line.places[item] as usize * channels..][..channels];
-                sources.iter_mut().zip(row).for_each(|(source, feed)| *source += feed);
-            }
+    fn set(&mut self, sigmoid: bool, counts_above: bool, relevances: &[f64]) {
+        (self.sigmoid, self.counts_above) = (sigmoid, counts_above);
+        self.relevances.clear();
+        self.relevances.extend(relevances);
+        self.shared.clear();
+        for relevance in relevances {
+            self.shared.extend(relevances.iter().map(|other| other.min(*relevance)));
         }
     }
 
-    /// The weight of each group as it passes back: w · a + v · r for items of these slopes w and v of the value.
+    /// The number of channels.
     #[inline(always)]
-    fn pass_back(&self, sources: &mut Vec<f64>, line: &Line, of_item: impl Fn(usize) -> (f64, f64)) {
-        let channels = self.backward.count;
-        sources.clear();
-        sources.resize(line.scores.len() * channels, 0.0);
-        for (group, sources) in sources.chunks_exact_mut(channels).enumerate() {
-            for item in line.items(group) {
-                let (above_weight, rank_weight) = of_item(item);
-                if above_weight == 0.0 && rank_weight == 0.0 {
-                    continue;
-                }
-                let start = line.places[item] as usize * channels;
-                let above = &self.above_returns[start..start + channels];
-                let rank = &self.rank_returns[start..start + channels];
-                for (source, (above, rank)) in sources.iter_mut().zip(above.iter().zip(rank)) {
-                    *source += above_weight * above + rank_weight * rank;
-                }
-            }
-        }
+    fn channels(&self) -> usize {
+        if self.one_channel() { 1 } else { self.relevances.len() }
+    }
+
+    #[inline(always)]
+    fn one_channel(&self) -> bool {
+        self.sigmoid && !self.counts_above
+    }
+
+    /// The channel in which this item is counted.
+    #[inline(always)]
+    fn channel(&self, item: &Item) -> usize {
+        if self.one_channel() { 0 } else { item.place() }
+    }
+
+    /// The number of channels that this item counts, the first ones, if it is ranked.
+    #[inline(always)]
+    fn counts(&self, item: &Item) -> usize {
+        if self.sigmoid { self.channels() } else { item.place() }
+    }
+
+    /// min(rel_k, rel_j) for this item k and all places of j.
+    #[inline(always)]
+    fn shared(&self, item: &Item) -> &[f64] {
+        let places = self.relevances.len();
+        &self.shared[item.place() * places..][..places]
     }
 }
 
 impl Sorted {
     /// The sum of the values of the items with a relevance. The gradient of its negative is added to `descent`.
     #[inline(always)]
-    pub(super) fn query<const M: usize, const FAR: usize>(
+    pub(super) fn query<S: Simd>(
         &mut self,
-        step: &StepSeries<M, FAR>,
+        step: &StepSeries,
         ranks: &SmoothRanks,
         items: &ScoredPlaces,
         values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
         let relevances = items.relevances;
-        let (sigmoid, lower) = match &ranks.steps {
-            RankSteps::Sigmoid { .. } => (true, None),
-            RankSteps::Bounds { lower, .. } => (false, lower.as_ref()),
+        let (sigmoid, upper, lower) = match &ranks.steps {
+            RankSteps::Sigmoid { step } => (true, step, None),
+            RankSteps::Bounds { upper, lower } => (false, upper, lower.as_ref()),
         };
         let lower = lower.map(|lower| (lower, LowerSums::new(lower)));
-        let plan = Plan::new(sigmoid, ranks.value.counts_above(), items);
+        self.plan.set(sigmoid, ranks.value.counts_above(), relevances);
         self.sort(items, step.temperature);
-        self.count_own(relevances, sigmoid.then_some(step.temperature));
-        if plan.forward.count > 0 {
-            self.count_upper_step(step, &plan);
-        }
+        self.count_upper_step::<S>(step, lower.is_some());
         if !sigmoid {
-            self.count_true_and_lower_step(relevances, lower.as_ref());
-        }
-        let total = self.values(relevances, values);
-        if plan.forward.count > 0 {
-            self.pass_back_upper_step(step, &plan);
-            if sigmoid {
-                self.pass_back_own(relevances, step.temperature);
-            }
+            self.count_ties(step.start, upper.start_at_zero, lower.is_some());
         }
         if let Some((lower, sums)) = &lower {
-            self.pass_back_lower_step(relevances, lower, sums);
+            self.count_lower_step(lower, sums);
         }
-        for (&(_, item), slope) in self.order.iter().zip(&self.gradient) {
-            descent[item as usize] += *slope;
+        let total = self.values(values);
+        self.pass_back_upper_step::<S>(step);
+        if let Some((lower, sums)) = &lower {
+            self.pass_back_lower_step(lower, sums);
+        }
+        for (&order, slope) in self.order.iter().zip(&self.gradient) {
+            descent[order as u32 as usize] += *slope;
         }
         total
     }
 
-    /// The items by increasing score, as a line and its mirror.
+    /// The items by increasing score, as a line.
     #[inline(always)]
     fn sort(&mut self, items: &ScoredPlaces, temperature: f64) {
         self.order.clear();
-        self.order.extend(items.scores.iter().map(|&score| ordered_bits(score)).zip(0..));
-        self.order.sort_unstable_by_key(|&(bits, _)| bits);
-        let sorted = self.order.iter().map(|&(_, item)| item as usize);
-        self.line.set(sorted.map(|item| (items.scores[item], items.places[item])), temperature);
-        self.mirror.set_mirror(&self.line);
+        self.order.extend(
+            items
+                .scores
+                .iter()
+                .zip(0_u64..)
+                .map(|(&score, item)| u64::from(ordered_bits(score as f32)) << 32 | item),
+        );
+        sort(&mut self.order, &mut self.spare);
+        let score = |order: &u64| items.scores[*order as u32 as usize];
+        for same in self.order.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
+            if same.len() > 1 {
+                same.sort_by(|a, b| score(a).total_cmp(&score(b)));
+            }
+        }
+        let sorted = self.order.iter().map(|&order| order as u32 as usize);
+        let items = sorted.map(|item| (items.scores[item], items.places[item]));
+        self.line.set(items, &self.plan.relevances, temperature);
     }
 
-    /// Each item beside itself. At j = k the sigmoid, here with its temperature, gives ½ where the rank has 1, and a slope
-    /// where there is none. A true step gives the 1.
+    /// The upper step, from the items below and from those above, and with bounds the true step for the items that it
+    /// does not count. With a smooth H-rank, the true step does not count items of higher places in the numerator.
     #[inline(always)]
-    fn count_own(&mut self, relevances: &[f64], sigmoid: Option<f64>) {
-        let [own, own_slope] = sigmoid.map_or([0.0; 2], |temperature| [0.5, 0.25 * (1.0 / temperature)]);
-        let own = |&place: &u32| Sums {
-            above: own * relevances[place as usize],
-            rank: own,
-            above_slope: -own_slope * relevances[place as usize],
-            rank_slope: -own_slope,
-        };
+    fn count_upper_step<S: Simd>(&mut self, step: &StepSeries, smooth_above: bool) {
+        let (line, plan) = (&self.line, &self.plan);
+        // Each item beside itself.
+        let own = |item: &Item| Sums { above: plan.relevances[item.place()], rank: 1.0, ..Sums::default() };
         self.sums.clear();
-        self.sums.extend(self.line.places.iter().map(own));
+        self.sums.extend(line.items.iter().map(own));
+        let mut counting = Counting { plan, smooth_above, true_step: false, sums: &mut self.sums };
+        let (channels, adding, reading) = (plan.channels(), &line.all, &line.ranked);
+        for (direction, side) in [(Direction::Up, Side::Below), (Direction::Down, Side::Above)] {
+            counting.true_step = !plan.sigmoid && side == Side::Above;
+            let sweep = Sweep { line, direction, side, channels, adding, reading };
+            self.running.sweep::<S>(step, sweep, &mut counting);
+        }
     }
 
-    /// The upper step, from the items below and from those above.
+    /// Items of equal score. So far the upper step counted those further up as if they had t > 0, and the true step only
+    /// those.
     #[inline(always)]
-    fn count_upper_step<const M: usize, const FAR: usize>(&mut self, step: &StepSeries<M, FAR>, plan: &Plan) {
-        let (line, mirror, sums) = (&self.line, &self.mirror, &mut self.sums);
-        let last = sums.len() - 1;
-        plan.feed(&mut self.sources, line);
-        self.running.below(step, line, &plan.forward, &self.sources, |item, channel, value, slope| {
-            plan.take(&mut sums[item], line.places[item], channel, value, slope);
-        });
-        plan.feed(&mut self.sources, mirror);
-        step.set_window(&mut self.window, mirror);
-        let (forward, sources) = (&plan.forward, &self.sources);
-        self.running.above(step, mirror, &self.window, forward, sources, |item, channel, value, slope| {
-            plan.take(&mut sums[last - item], mirror.places[item], channel, value, slope);
-        });
-    }
-
-    /// The true step, and the lower step if there is one.
-    #[inline(always)]
-    fn count_true_and_lower_step(
-        &mut self,
-        relevances: &[f64],
-        lower: Option<&(&Checked<LowerStep>, LowerSums)>,
-    ) {
-        let (line, mirror, sums) = (&self.line, &self.mirror, &mut self.sums);
-        let (size, places) = (sums.len(), relevances.len());
-        self.weights.clear();
-        self.weights.resize(size, 1.0);
-        let window = lower.map(|(lower, _)| {
-            self.window.set(mirror, None, |t| lower.is_full(t));
-            &self.window
-        });
-        behind_by_place(mirror, window, &self.weights, &mut self.by_place, places, |item, above| {
-            let place = mirror.places[item] as usize;
-            if relevances[place] <= 0.0 {
-                return;
+    fn count_ties(&mut self, start: f64, start_at_zero: bool, smooth_above: bool) {
+        let plan = &self.plan;
+        let mut first = 0;
+        for group in self.line.items.chunk_by(|item, next| item.score == next.score) {
+            let sums = &mut self.sums[first..first + group.len()];
+            first += group.len();
+            if group.len() == 1 {
+                continue;
             }
-            let sum = &mut sums[size - 1 - item];
-            for (other, behind) in above.iter().enumerate() {
-                let shared = relevances[other].min(relevances[place]);
-                let hard = behind.within + behind.beyond + behind.tied;
-                if other >= place {
-                    sum.rank += hard;
-                }
-                match lower {
-                    Some((_, lower)) if other > place => {
-                        sum.above += shared * lower.value_above(behind);
-                        sum.above_slope += shared * lower.slope_above(behind);
+            // The items of each place further down and further up.
+            self.ties.clear();
+            self.ties.resize(plan.relevances.len(), [0.0; 2]);
+            group.iter().for_each(|item| self.ties[item.place()][1] += 1.0);
+            for (item, sum) in group.iter().zip(sums) {
+                let place = item.place();
+                self.ties[place][1] -= 1.0;
+                for (other, (&[below, above], shared)) in self.ties.iter().zip(plan.shared(item)).enumerate()
+                {
+                    if other < place {
+                        sum.rank += if start_at_zero { start * below } else { -start * above };
+                    } else {
+                        sum.rank += below;
                     }
-                    _ => sum.above += shared * hard,
+                    if other <= place || !smooth_above {
+                        sum.above += shared * below;
+                    }
                 }
+                self.ties[place][0] += 1.0;
             }
-        });
-        let Some((_, lower)) = lower else { return };
-        behind_by_place(line, None, &self.weights, &mut self.by_place, places, |item, below| {
-            let place = line.places[item] as usize;
-            let sum = &mut sums[item];
-            for (other, behind) in below.iter().enumerate().skip(place + 1) {
-                let shared = relevances[other].min(relevances[place]);
-                sum.above -= shared * lower.leak * behind.distance;
-                sum.above_slope += shared * lower.leak * behind.within;
-            }
-        });
+        }
+    }
+
+    /// The lower step, from the items above and from those below.
+    #[inline(always)]
+    fn count_lower_step(&mut self, lower: &Checked<LowerStep>, steps: &LowerSums) {
+        let (line, sums, plan) = (&self.line, &mut self.sums, &self.plan);
+        let (by_place, places) = (&mut self.by_place, plan.relevances.len());
+        let is_full = |t| lower.is_full(t);
+        behind_by_place(
+            line,
+            Direction::Down,
+            is_full,
+            |_| 1.0,
+            by_place,
+            places,
+            |number, item, above| {
+                if plan.relevances[item.place()] <= 0.0 {
+                    return;
+                }
+                let sum = &mut sums[number];
+                for (shared, behind) in plan.shared(item).iter().zip(above).skip(item.place() + 1) {
+                    sum.above += shared * steps.value_above(behind);
+                    sum.above_slope += shared * steps.slope_above(behind);
+                }
+            },
+        );
+        behind_by_place(
+            line,
+            Direction::Up,
+            |_| false,
+            |_| 1.0,
+            by_place,
+            places,
+            |number, item, below| {
+                if plan.relevances[item.place()] <= 0.0 {
+                    return;
+                }
+                let sum = &mut sums[number];
+                for (shared, behind) in plan.shared(item).iter().zip(below).skip(item.place() + 1) {
+                    sum.above -= shared * steps.leak * behind.distance;
+                    sum.above_slope += shared * steps.leak * behind.within;
+                }
+            },
+        );
     }
 
     /// The sum of the values. Keeps what each item passes back: ∂f/∂above · above′ + ∂f/∂rank · rank′.
     #[inline(always)]
-    fn values(&mut self, relevances: &[f64], values: &ItemValues) -> f64 {
+    fn values(&mut self, values: &ItemValues) -> f64 {
         let mut total = 0.0;
         for buffer in [&mut self.gradient, &mut self.above_weights, &mut self.rank_weights] {
             buffer.clear();
             buffer.resize(self.sums.len(), 0.0);
         }
-        for (item, sum) in self.sums.iter().enumerate() {
-            let relevance = relevances[self.line.places[item] as usize];
-            if relevance <= 0.0 {
-                continue;
-            }
+        for number in self.line.ranked.iter().map(|&number| number as usize) {
+            let sum = &self.sums[number];
+            let relevance = self.plan.relevances[self.line.items[number].place()];
             let ItemValue { value, above_slope, rank_slope } = values.at(sum, relevance);
             total += value;
-            self.above_weights[item] = above_slope;
-            self.rank_weights[item] = rank_slope;
-            self.gradient[item] += above_slope * sum.above_slope + rank_slope * sum.rank_slope;
+            self.above_weights[number] = above_slope;
+            self.rank_weights[number] = rank_slope;
+            self.gradient[number] += above_slope * sum.above_slope + rank_slope * sum.rank_slope;
         }
         total
     }
 
     /// What the other items of the upper step pass back to each.
     #[inline(always)]
-    fn pass_back_upper_step<const M: usize, const FAR: usize>(
-        &mut self,
-        step: &StepSeries<M, FAR>,
-        plan: &Plan,
-    ) {
-        let (line, mirror, gradient) = (&self.line, &self.mirror, &mut self.gradient);
-        let (above_weights, rank_weights) = (&self.above_weights, &self.rank_weights);
-        let last = gradient.len() - 1;
+    fn pass_back_upper_step<S: Simd>(&mut self, step: &StepSeries) {
+        let (line, plan) = (&self.line, &self.plan);
+        let weights = [&self.above_weights[..], &self.rank_weights];
+        let mut passing = PassingBack { plan, weights, gradient: &mut self.gradient };
+        let (channels, adding, reading) = (plan.channels(), &line.ranked, &line.all);
         // Seen from an item j, the items k above it have t = s_j − s_k < 0.
-        plan.pass_back(&mut self.sources, mirror, |item| {
-            (above_weights[last - item], rank_weights[last - item])
-        });
-        self.running.below(step, mirror, &plan.backward, &self.sources, |item, _, _, slope| {
-            gradient[last - item] -= slope;
-        });
-        plan.pass_back(&mut self.sources, line, |item| (above_weights[item], rank_weights[item]));
-        step.set_window(&mut self.window, line);
-        let (backward, sources) = (&plan.backward, &self.sources);
-        self.running.above(step, line, &self.window, backward, sources, |item, _, _, slope| {
-            gradient[item] -= slope;
-        });
-    }
-
-    /// What each item passes back to itself by the sigmoid.
-    #[inline(always)]
-    fn pass_back_own(&mut self, relevances: &[f64], temperature: f64) {
-        for (item, slope) in self.gradient.iter_mut().enumerate() {
-            let relevance = relevances[self.line.places[item] as usize];
-            let returned = self.above_weights[item] * relevance + self.rank_weights[item];
-            *slope += 0.25 * returned * (1.0 / temperature);
+        for (direction, side) in [(Direction::Down, Side::Below), (Direction::Up, Side::Above)] {
+            let sweep = Sweep { line, direction, side, channels, adding, reading };
+            self.running.sweep::<S>(step, sweep, &mut passing);
         }
     }
 
     /// What the other items of the lower step pass back to each.
     #[inline(always)]
-    fn pass_back_lower_step(&mut self, relevances: &[f64], lower: &Checked<LowerStep>, sums: &LowerSums) {
-        let (line, mirror, gradient) = (&self.line, &self.mirror, &mut self.gradient);
-        let (last, places) = (gradient.len() - 1, relevances.len());
-        let shared = |place: usize, other: usize| relevances[other].min(relevances[place]);
-        self.window.set(line, None, |t| lower.is_full(t));
-        let (window, weights) = (Some(&self.window), &self.above_weights);
-        behind_by_place(line, window, weights, &mut self.by_place, places, |item, below| {
-            let place = line.places[item] as usize;
-            for (other, behind) in below.iter().enumerate().take(place) {
-                gradient[item] -= shared(place, other) * sums.slope_above(behind);
+    fn pass_back_lower_step(&mut self, lower: &Checked<LowerStep>, steps: &LowerSums) {
+        let (line, gradient, plan) = (&self.line, &mut self.gradient, &self.plan);
+        let (by_place, places) = (&mut self.by_place, plan.relevances.len());
+        let weight = |number: usize| self.above_weights[number];
+        let is_full = |t| lower.is_full(t);
+        behind_by_place(line, Direction::Up, is_full, weight, by_place, places, |number, item, below| {
+            for (shared, behind) in plan.shared(item).iter().zip(below).take(item.place()) {
+                gradient[number] -= shared * steps.slope_above(behind);
             }
         });
-        let reversed: Vec<f64> = weights.iter().rev().copied().collect();
-        behind_by_place(mirror, None, &reversed, &mut self.by_place, places, |item, above| {
-            let place = mirror.places[item] as usize;
-            for (other, behind) in above.iter().enumerate().take(place) {
-                gradient[last - item] -= shared(place, other) * sums.leak * behind.within;
+        behind_by_place(
+            line,
+            Direction::Down,
+            |_| false,
+            weight,
+            by_place,
+            places,
+            |number, item, above| {
+                for (shared, behind) in plan.shared(item).iter().zip(above).take(item.place()) {
+                    gradient[number] -= shared * steps.leak * behind.within;
+                }
+            },
+        );
+    }
+}
+
+/// Every item counts as one, and ranked items take the sums of those that they count.
+struct Counting<'a> {
+    plan: &'a Plan,
+    /// Whether the true step is counted, and not in the numerator for items of higher places.
+    true_step: bool,
+    smooth_above: bool,
+    sums: &'a mut [Sums],
+}
+
+impl Exchange for Counting<'_> {
+    #[inline(always)]
+    fn adds(&self, _: usize, item: &Item) -> impl Iterator<Item = (usize, f64)> {
+        std::iter::once((self.plan.channel(item), 1.0))
+    }
+
+    #[inline(always)]
+    fn read<S: Simd>(&mut self, number: usize, item: &Item, behind: &Reader<S>) {
+        let (plan, sum) = (self.plan, &mut self.sums[number]);
+        let [value, slope] = behind.shares(std::iter::repeat_n(1.0, plan.counts(item)));
+        sum.rank += value;
+        sum.rank_slope += slope;
+        if plan.sigmoid && plan.counts_above {
+            let [value, slope] = behind.shares(plan.shared(item).iter().copied());
+            sum.above += value;
+            sum.above_slope += slope;
+        }
+        if self.true_step {
+            let place = item.place();
+            for (other, (count, shared)) in behind.weights().zip(plan.shared(item)).enumerate() {
+                if other >= place {
+                    sum.rank += count;
+                }
+                if other <= place || !self.smooth_above {
+                    sum.above += shared * count;
+                }
             }
-        });
+        }
+    }
+}
+
+/// Ranked items pass back to the items that they count.
+struct PassingBack<'a> {
+    plan: &'a Plan,
+    /// The slopes of the value of each item along its numerator and its rank.
+    weights: [&'a [f64]; 2],
+    gradient: &'a mut [f64],
+}
+
+impl Exchange for PassingBack<'_> {
+    #[inline(always)]
+    fn adds(&self, number: usize, item: &Item) -> impl Iterator<Item = (usize, f64)> {
+        let plan = self.plan;
+        let [above, rank] = [self.weights[0][number], self.weights[1][number]];
+        let above = if plan.sigmoid && plan.counts_above { above } else { 0.0 };
+        plan.shared(item).iter().take(plan.counts(item)).map(move |shared| above * shared + rank).enumerate()
+    }
+
+    #[inline(always)]
+    fn read<S: Simd>(&mut self, number: usize, item: &Item, behind: &Reader<S>) {
+        self.gradient[number] -= behind.channel(self.plan.channel(item))[1];
     }
 }
 
@@ -405,7 +401,66 @@ impl LowerSums {
 }
 
 /// Bits that are ordered like the finite numbers they stand for. −0 and 0 are equal.
-fn ordered_bits(number: f64) -> u64 {
+fn ordered_bits(number: f32) -> u32 {
     let bits = (number + 0.0).to_bits();
-    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+}
+
+/// Sorts by the upper halves, eleven bits after eleven, from the lowest on; keys of equal upper halves keep their order.
+fn sort(keys: &mut Vec<u64>, spare: &mut Vec<u64>) {
+    const DIGITS: usize = 3;
+    const BITS: u32 = 11;
+    const FEWEST: usize = 1024;
+    if keys.len() < FEWEST {
+        return keys.sort_unstable();
+    }
+    let digit = |key: u64, place: usize| (key >> (32 + BITS * place as u32)) as usize & ((1 << BITS) - 1);
+    let mut starts = [[0_u32; 1 << BITS]; DIGITS];
+    for &key in keys.iter() {
+        for (place, starts) in starts.iter_mut().enumerate() {
+            starts[digit(key, place)] += 1;
+        }
+    }
+    spare.clear();
+    spare.resize(keys.len(), 0);
+    for (place, starts) in starts.iter_mut().enumerate() {
+        let mut sum = 0;
+        for start in starts.iter_mut() {
+            sum += std::mem::replace(start, sum);
+        }
+        for &key in keys.iter() {
+            let start = &mut starts[digit(key, place)];
+            spare[*start as usize] = key;
+            *start += 1;
+        }
+        std::mem::swap(keys, spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{stream, uniform};
+
+    #[test]
+    fn keys_are_sorted_by_their_upper_halves_and_equal_ones_stay_in_order() {
+        for count in [0, 1, 1023, 1024, 5000] {
+            for range in [1.0, 1e-6, 1e30] {
+                let scores = uniform(&mut stream(0, "keys", &[count as u64]), count, -range, range);
+                // Every third score twice.
+                let scores = scores.iter().enumerate().map(|(i, _)| scores[i - usize::from(i % 3 == 1)]);
+                let mut keys: Vec<u64> = scores
+                    .zip(0..)
+                    .map(|(score, item)| u64::from(ordered_bits(score)) << 32 | item)
+                    .collect();
+                let mut expected = keys.clone();
+                expected.sort();
+                sort(&mut keys, &mut Vec::new());
+                assert!(keys == expected, "{count} keys of ±{range}");
+            }
+        }
+        let ordered = [f32::MIN, -1.0, -f32::MIN_POSITIVE, 0.0, f32::MIN_POSITIVE, 1.0, f32::MAX];
+        assert!(ordered.is_sorted_by_key(|&score| ordered_bits(score)));
+        assert_eq!(ordered_bits(-0.0), ordered_bits(0.0));
+    }
 }

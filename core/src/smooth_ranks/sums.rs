@@ -1,227 +1,268 @@
 //! Sums of an upper step along a line, by running sums of powers.
 //!
-//! For the items j behind k at the distances t_kj > 0, A_m(k) = Σ_j w_j e^{−m·t_kj/τ} obeys
+//! For the items j behind k at the distances t_kj ≥ 0, e^{−m·t_kj/τ} is a product of a number of j and one of k. So
 //!
 //! ```text
-//! A_m(next) = (A_m + w) · e^{−m·gap/τ}
+//! Σ_j w_j e^{−m·t_kj/τ} = x_k^m · Σ_j w_j y_j^m,      x = e^{−(s − anchor)/τ},   y = 1 / x
 //! ```
 //!
-//! and [`Series`] turns A_1 … A_M into Σ_j w_j f(e^{−t/τ}). All factors are in 0 … 1 and nothing overflows. Weights come
-//! in several *channels*, one running sum each, because items of different places count different items.
+//! and a sum of w·y^m runs along for each m. [`Series`] turns the sums for m = 1 … M into Σ_j w_j f(e^{−t/τ}). All terms
+//! have the sign of their weights, so no digit is lost, and where a new segment begins the sums are moved to its anchor.
+//! An item beyond the threshold is taken out again; what its addition left in the last digits has become smaller with the
+//! sums since then. Sums run in several *channels*, because items of different places count different items.
 
-use super::line::{Line, Window};
-use super::series::{Series, powers};
+use std::marker::PhantomData;
+
+use macerator::Simd;
+
+use super::line::{Direction, Item, Line};
+use super::series::Series;
+use super::terms::{TERMS, Terms};
 use crate::Checked;
 use crate::steps::{Line as Beyond, UpperStep};
 
-/// Added to every weight, so that sums over nothing do not decay into denormal numbers, which are slow.
-const FLOOR: f64 = 1e-50;
+/// Sums below this become 0 where a segment begins. They add nothing that can be seen, and arithmetic with the smallest
+/// numbers is slow.
+const SMALLEST: f64 = 1e-100;
 
-/// An upper step as sums of M powers, and of `FAR` powers beyond its threshold.
+/// An upper step as sums of powers.
 #[derive(Clone, Debug)]
-pub(super) struct StepSeries<const M: usize, const FAR: usize> {
+pub(super) struct StepSeries {
     pub(super) temperature: f64,
-    near: Series<M>,
-    far: Option<Series<FAR>>,
+    per_temperature: f64,
+    /// The sigmoid.
+    series: Series<TERMS>,
     beyond: Option<Beyond>,
-    start: f64,
-    at_tie: f64,
+    /// The jump of the step at 0.
+    pub(super) start: f64,
 }
 
-impl<const M: usize, const FAR: usize> StepSeries<M, FAR> {
+impl StepSeries {
     pub(super) fn new(step: &Checked<UpperStep>) -> Self {
         let beyond = step.line();
-        let start = if beyond.is_some() { step.start } else { 0.0 };
-        let largest = beyond.as_ref().map_or(0.0, |line| (-line.threshold / step.temperature).exp());
         Self {
             temperature: step.temperature,
-            near: Series::new(1.0),
-            // Smaller powers have no digit in common with the count of the items.
-            far: (largest > 1e-18).then(|| Series::new(largest)),
+            per_temperature: 1.0 / step.temperature,
+            series: Series::new(),
+            start: if beyond.is_some() { step.start } else { 0.0 },
             beyond,
-            start,
-            at_tie: if step.start_at_zero { 0.5 + start } else { 0.5 },
         }
     }
 
-    /// Whether `FAR` powers are as exact as M.
-    pub(super) fn far_is_exact(step: &Checked<UpperStep>) -> bool {
-        Self::new(step).far.is_none_or(|far| far.slope_error <= Series::<M>::new(1.0).slope_error)
-    }
-
-    /// Sets the window of the step on a line.
+    /// e^{−t/τ}, or 0 if that is beyond the digits of an f64.
     #[inline(always)]
-    pub(super) fn set_window(&self, window: &mut Window, line: &Line) {
-        let threshold = self.beyond.as_ref().map_or(f64::INFINITY, |line| line.threshold);
-        window.set(line, self.far.as_ref().map(|_| self.temperature), |t| t > threshold);
+    fn decay(&self, distance: f64) -> f64 {
+        let decay = (-distance * self.per_temperature).exp();
+        if decay < 1e-18 { 0.0 } else { decay }
     }
 }
 
-/// What the items of each place give and take, by channel.
-#[derive(Default)]
-pub(super) struct Channels {
-    /// The number of channels.
-    pub count: usize,
-    /// The channels that an item of each place reads.
-    pub reads: Vec<std::ops::Range<usize>>,
+/// Sums over items behind.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Channel {
+    /// Σ w·y^m of the items within the threshold.
+    powers: [f64; TERMS],
+    /// Σ w of the items within the threshold.
+    within: f64,
+    /// Σ w of the items beyond it.
+    beyond: f64,
+    /// Σ w·t of the items beyond it, with the distance t from the anchor.
+    distance: f64,
 }
 
-/// The running sums, and what the window needs of those at earlier groups.
+impl Channel {
+    const EMPTY: Self = Self { powers: [0.0; TERMS], within: 0.0, beyond: 0.0, distance: 0.0 };
+
+    #[inline(always)]
+    fn add<S: Simd>(&mut self, weight: f64, powers: Terms<S>) {
+        Terms::load(&self.powers).plus(powers.times(Terms::all(weight))).store(&mut self.powers);
+        self.within += weight;
+    }
+}
+
+/// The running sums of all channels, relative to the anchor of the segment that was reached last.
 #[derive(Default)]
 pub(super) struct RunningSums {
-    /// A_1 … A_M of each channel.
-    states: Vec<f64>,
-    /// Weight and Σ w·t behind, of each channel.
-    totals: Vec<[f64; 2]>,
-    far_states: Vec<f64>,
-    far_totals: Vec<[f64; 2]>,
+    channels: Vec<Channel>,
+    anchor: f64,
 }
 
 impl RunningSums {
-    /// Σ_j w_j h(t) and Σ_j w_j h′(t) over the items *behind* each item, where items behind have t ≤ 0, and over those
-    /// in its own group. `sources` holds the weights of each group by channel; `emit` gets item, channel, value and
-    /// slope.
+    /// Moves the sums to the anchor of this item, if it is another one.
     #[inline(always)]
-    pub(super) fn below<const M: usize, const FAR: usize>(
-        &mut self,
-        step: &StepSeries<M, FAR>,
-        line: &Line,
-        channels: &Channels,
-        sources: &[f64],
-        mut emit: impl FnMut(usize, usize, f64, f64),
-    ) {
-        let count = channels.count;
-        let per_temperature = 1.0 / step.temperature;
-        self.states.clear();
-        self.states.resize(count * M, 0.0);
-        let states = self.states.as_chunks_mut::<M>().0;
-        for group in 0..line.scores.len() {
-            if group > 0 {
-                let powers = powers::<M>(line.decays[group]);
-                let weights = &sources[(group - 1) * count..group * count];
-                for (state, weight) in states.iter_mut().zip(weights) {
-                    advance(state, *weight, &powers);
-                }
-            }
-            for item in line.items(group) {
-                for channel in channels.reads[line.places[item] as usize].clone() {
-                    let [value, slope] = near_sums(&step.near, &states[channel]);
-                    let tie = sources[group * count + channel];
-                    emit(item, channel, value + tie * step.at_tie, (slope + 0.25 * tie) * per_temperature);
-                }
-            }
+    fn move_to<S: Simd>(&mut self, item: &Item, direction: Direction, step: &StepSeries) {
+        if item.anchor == self.anchor {
+            return;
         }
-    }
-
-    /// The same over the items behind each item, where items behind have t > 0.
-    #[inline(always)]
-    pub(super) fn above<const M: usize, const FAR: usize>(
-        &mut self,
-        step: &StepSeries<M, FAR>,
-        line: &Line,
-        window: &Window,
-        channels: &Channels,
-        sources: &[f64],
-        mut emit: impl FnMut(usize, usize, f64, f64),
-    ) {
-        let count = channels.count;
-        let per_temperature = 1.0 / step.temperature;
-        let Beyond { slope: rho, threshold, offset } =
-            step.beyond.clone().unwrap_or(Beyond { slope: 0.0, threshold: 0.0, offset: 0.0 });
-        self.states.clear();
-        self.states.resize(count * M, 0.0);
-        let states = self.states.as_chunks_mut::<M>().0;
-        self.totals.clear();
-        self.totals.resize(count, [0.0; 2]);
-        self.far_states.clear();
-        self.far_totals.clear();
-        for group in 0..line.scores.len() {
-            if group > 0 {
-                let powers = powers::<M>(line.decays[group]);
-                let gap = line.scores[group] - line.scores[group - 1];
-                let weights = &sources[(group - 1) * count..group * count];
-                for (channel, &weight) in weights.iter().enumerate() {
-                    advance(&mut states[channel], weight, &powers);
-                    let [total, distance] = &mut self.totals[channel];
-                    *total += weight;
-                    *distance += *total * gap;
+        let distance = direction.distance(item.anchor, self.anchor);
+        let powers = Terms::<S>::powers(step.decay(distance));
+        for channel in &mut self.channels {
+            Terms::load(&channel.powers).times(powers).store(&mut channel.powers);
+            for sum in &mut channel.powers {
+                if sum.abs() < SMALLEST {
+                    *sum = 0.0;
                 }
             }
-            let beyond = window.beyond[group] as usize;
-            let far_powers = match &step.far {
-                Some(far) => {
-                    let powers = powers::<FAR>(window.reach[group]);
-                    [weighted(&far.value, &powers), weighted(&far.slope, &powers)]
+            channel.distance -= channel.beyond * distance;
+        }
+        self.anchor = item.anchor;
+    }
+}
+
+/// Which part of the step a sweep adds up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The items behind have t ≤ 0.
+    Below,
+    /// The items behind have t ≥ 0.
+    Above,
+}
+
+/// A way along a line.
+#[derive(Clone, Copy)]
+pub(super) struct Sweep<'a> {
+    pub line: &'a Line,
+    pub direction: Direction,
+    pub side: Side,
+    /// The number of channels.
+    pub channels: usize,
+    /// The items that are added, by increasing score.
+    pub adding: &'a [u32],
+    /// The items that read the sums, by increasing score.
+    pub reading: &'a [u32],
+}
+
+/// What items add to the channels, and what others do with the sums of those behind them.
+///
+/// A trait and not closures: a closure that is not inlined is compiled without the vectors of the function around it.
+pub(super) trait Exchange {
+    /// The channels that an item adds to, each with its weight.
+    fn adds(&self, number: usize, item: &Item) -> impl Iterator<Item = (usize, f64)>;
+    /// Reads the sums of the items behind an item.
+    fn read<S: Simd>(&mut self, number: usize, item: &Item, behind: &Reader<S>);
+}
+
+/// The sums as one item sees them.
+pub(super) struct Reader<'a, S: Simd> {
+    step: &'a StepSeries,
+    side: Side,
+    channels: &'a [Channel],
+    /// x from the anchor.
+    power: f64,
+    /// The distance from the anchor.
+    distance: f64,
+    vectors: PhantomData<S>,
+}
+
+impl RunningSums {
+    /// Each item reads the sums of those behind it. Items of equal score count as if those behind were at a distance of
+    /// 0, on this side.
+    #[inline(always)]
+    pub(super) fn sweep<S: Simd>(&mut self, step: &StepSeries, sweep: Sweep, items: &mut impl Exchange) {
+        let Sweep { line, direction, side, channels, adding, reading } = sweep;
+        let threshold = match (side, &step.beyond) {
+            (Side::Above, Some(line)) => line.threshold,
+            _ => f64::INFINITY,
+        };
+        self.channels.clear();
+        self.channels.resize(channels, Channel::EMPTY);
+        self.anchor = line.items[line.number(direction, 0)].anchor;
+        // How many items were added, and how many of these are beyond the threshold.
+        let (mut added, mut beyond) = (0, 0);
+        // e^{−t/τ} from the anchor of the last item that went beyond the threshold, and both anchors.
+        let (mut bridge, mut bridged) = (0.0, [f64::NAN; 2]);
+        for read in 0..reading.len() {
+            let number = direction.at(reading, read);
+            let item = &line.items[number];
+            while added < adding.len() {
+                let other = direction.at(adding, added);
+                if !direction.is_behind(other, number) {
+                    break;
                 }
-                None => [[0.0; FAR]; 2],
+                let passed = &line.items[other];
+                self.move_to::<S>(passed, direction, step);
+                let powers = Terms::<S>::powers(passed.powers(direction)[0]);
+                for (channel, weight) in items.adds(other, passed) {
+                    self.channels[channel].add(weight, powers);
+                }
+                added += 1;
+            }
+            self.move_to::<S>(item, direction, step);
+            while beyond < added {
+                let other = direction.at(adding, beyond);
+                let passed = &line.items[other];
+                if direction.distance(item.score, passed.score) <= threshold {
+                    break;
+                }
+                if bridged != [passed.anchor, self.anchor] {
+                    bridged = [passed.anchor, self.anchor];
+                    bridge = step.decay(direction.distance(self.anchor, passed.anchor));
+                }
+                let powers = Terms::<S>::powers(passed.powers(direction)[0] * bridge);
+                let distance = direction.distance(passed.score, self.anchor);
+                for (channel, weight) in items.adds(other, passed) {
+                    let channel = &mut self.channels[channel];
+                    channel.add(-weight, powers);
+                    channel.beyond += weight;
+                    channel.distance += weight * distance;
+                }
+                beyond += 1;
+            }
+            let reader = Reader::<S> {
+                step,
+                side,
+                channels: &self.channels,
+                power: item.powers(direction)[1],
+                distance: direction.distance(item.score, self.anchor),
+                vectors: PhantomData,
             };
-            for item in line.items(group) {
-                for channel in channels.reads[line.places[item] as usize].clone() {
-                    let [mut value, mut slope] = near_sums(&step.near, &states[channel]);
-                    let mut within = self.totals[channel][0];
-                    let mut line_value = 0.0;
-                    let mut line_slope = 0.0;
-                    if beyond > 0 {
-                        let at = (beyond - 1) * count + channel;
-                        let [total, distance] = self.far_totals[at];
-                        let [far_value, far_slope] =
-                            sums(&far_powers, &self.far_states.as_chunks::<FAR>().0[at]);
-                        value -= far_value;
-                        slope -= far_slope;
-                        within -= total;
-                        let excess = line.scores[group] - line.scores[beyond - 1] - threshold;
-                        line_value = rho * (distance + total * excess) + offset * total;
-                        line_slope = rho * total;
-                    }
-                    let value = (1.0 + step.start) * within - value + line_value;
-                    emit(item, channel, value, slope * per_temperature + line_slope);
-                }
-            }
-            if step.beyond.is_some() {
-                for (channel, weight) in sources[group * count..][..count].iter().enumerate() {
-                    let state = &states[channel];
-                    let [total, distance] = self.totals[channel];
-                    let at_group: [f64; FAR] = std::array::from_fn(|power| state[power] + weight);
-                    self.far_states.extend_from_slice(&at_group);
-                    self.far_totals.push([total + weight, distance]);
-                }
-            }
+            items.read(number, item, &reader);
         }
     }
 }
 
-/// A_m ← (A_m + w) · x^m.
-#[inline(always)]
-fn advance<const M: usize>(state: &mut [f64; M], weight: f64, powers: &[f64; M]) {
-    let weight = weight + FLOOR;
-    for (sum, power) in state.iter_mut().zip(powers) {
-        *sum = (*sum + weight) * power;
+impl<S: Simd> Reader<'_, S> {
+    /// Σ_j w_j over the items behind, in each channel.
+    #[inline(always)]
+    pub(super) fn weights(&self) -> impl Iterator<Item = f64> {
+        self.channels.iter().map(|channel| channel.within + channel.beyond)
     }
-}
 
-#[inline(always)]
-fn weighted<const M: usize>(terms: &[f64; M], powers: &[f64; M]) -> [f64; M] {
-    std::array::from_fn(|power| terms[power] * powers[power])
-}
+    /// Σ_j w_j h(t) and Σ_j w_j h′(t) over the items behind, in one channel.
+    #[inline(always)]
+    pub(super) fn channel(&self, channel: usize) -> [f64; 2] {
+        let channel = &self.channels[channel];
+        self.sums(Terms::load(&channel.powers), channel.within, channel.beyond, channel.distance)
+    }
 
-#[inline(always)]
-fn near_sums<const M: usize>(series: &Series<M>, state: &[f64; M]) -> [f64; 2] {
-    [dot(&series.value, state), dot(&series.slope, state)]
-}
-
-#[inline(always)]
-fn sums<const M: usize>(terms: &[[f64; M]; 2], state: &[f64; M]) -> [f64; 2] {
-    [dot(&terms[0], state), dot(&terms[1], state)]
-}
-
-/// Σ_m a_m b_m in four partial sums. M is a multiple of 4.
-#[inline(always)]
-fn dot<const M: usize>(a: &[f64; M], b: &[f64; M]) -> f64 {
-    let mut partial = [0.0; 4];
-    for (a, b) in a.chunks_exact(4).zip(b.chunks_exact(4)) {
-        for lane in 0..4 {
-            partial[lane] += a[lane] * b[lane];
+    /// The same in these shares of the first channels.
+    #[inline(always)]
+    pub(super) fn shares(&self, shares: impl Iterator<Item = f64>) -> [f64; 2] {
+        let mut powers = Terms::<S>::all(0.0);
+        let (mut within, mut beyond, mut distance) = (0.0, 0.0, 0.0);
+        for (channel, share) in self.channels.iter().zip(shares) {
+            powers = powers.plus(Terms::load(&channel.powers).times(Terms::all(share)));
+            within += share * channel.within;
+            beyond += share * channel.beyond;
+            distance += share * channel.distance;
         }
+        self.sums(powers, within, beyond, distance)
     }
-    (partial[0] + partial[1]) + (partial[2] + partial[3])
+
+    #[inline(always)]
+    fn sums(&self, powers: Terms<S>, within: f64, beyond: f64, distance: f64) -> [f64; 2] {
+        let step = self.step;
+        let powers = powers.times(Terms::powers(self.power));
+        let value = powers.times(Terms::load(&step.series.value)).sum();
+        let slope = powers.times(Terms::load(&step.series.slope)).sum() * step.per_temperature;
+        if self.side == Side::Below {
+            return [value, slope];
+        }
+        // Of items with t > 0, a sigmoid is 1 less what it has at −t.
+        let [value, slope] = [(1.0 + step.start) * within - value, slope];
+        let Some(line) = &step.beyond else { return [value, slope] };
+        let excess = beyond * (self.distance - line.threshold) - distance;
+        [value + line.slope * excess + line.offset * beyond, slope + line.slope * beyond]
+    }
 }
