@@ -23,6 +23,7 @@ use super::{Batch, matrix, with_gradient};
 use crate::host::is_cpu;
 use crate::smooth_ranks::{Places, Score, SmoothRanks};
 use crate::taxonomy::{Labels, SharedInterval};
+use crate::threads::each_in_order;
 
 /// The embeddings of the reference set of a batch, if it has one.
 pub(super) fn reference_items(batch: &Batch) -> Option<Tensor<2>> {
@@ -83,27 +84,30 @@ fn mean_by_ranks<S: Score + Element>(
     let loss = ranks.batch(&scores, items, &mut gradient, places);
     drop(scores);
     let mean = 1.0 / loss.queries().max(1) as f64;
-    gradient.iter_mut().for_each(|slope| *slope = S::from_f64(slope.to_f64() * mean));
     if symmetric {
-        add_transposed(&mut gradient, items);
+        gradient = plus_transposed(&gradient, items, mean);
+    } else {
+        gradient.iter_mut().for_each(|slope| *slope = S::from_f64(slope.to_f64() * mean));
     }
     (loss.sum() * mean, TensorData::new(gradient, [queries, items]))
 }
 
-/// G ← G + Gᵀ for a square matrix of this size, in blocks that stay in the first-level cache.
-fn add_transposed<S: Score>(matrix: &mut [S], size: usize) {
+/// (G + Gᵀ) · c for a square matrix of this size, in blocks that stay in the first-level cache.
+fn plus_transposed<S: Score>(matrix: &[S], size: usize, factor: f64) -> Vec<S> {
     const BLOCK: usize = 32;
-    for first_row in (0..size).step_by(BLOCK) {
-        for first_column in (first_row..size).step_by(BLOCK) {
-            for row in first_row..(first_row + BLOCK).min(size) {
-                for column in first_column.max(row)..(first_column + BLOCK).min(size) {
-                    let both = [row * size + column, column * size + row];
-                    let sum = S::from_f64(both.iter().map(|&place| matrix[place].to_f64()).sum());
-                    both.into_iter().for_each(|place| matrix[place] = sum);
+    let mut sums = vec![S::from_f64(0.0); matrix.len()];
+    let bands: Vec<_> = sums.chunks_mut(BLOCK * size).enumerate().collect();
+    each_in_order(bands, |(band, sums)| {
+        for first in (0..size).step_by(BLOCK) {
+            for (row, sums) in (band * BLOCK..).zip(sums.chunks_exact_mut(size)) {
+                for (column, sum) in sums.iter_mut().enumerate().skip(first).take(BLOCK) {
+                    let [one, other] = [row * size + column, column * size + row];
+                    *sum = S::from_f64((matrix[one].to_f64() + matrix[other].to_f64()) * factor);
                 }
             }
         }
-    }
+    });
+    sums
 }
 
 /// Whether the ranks of a batch are computed on the CPU: they are if it is there, if labels are unknown, because a query
@@ -326,9 +330,8 @@ mod tests {
     fn a_matrix_is_added_to_its_transpose() {
         for size in [1, 2, 31, 32, 33, 70] {
             let matrix: Vec<f32> = (0..size * size).map(|place| (place * place % 101) as f32).collect();
-            let mut sum = matrix.clone();
-            add_transposed(&mut sum, size);
-            let entry = |place: usize| matrix[place] + matrix[place % size * size + place / size];
+            let sum = plus_transposed(&matrix, size, 2.0);
+            let entry = |place: usize| 2.0 * (matrix[place] + matrix[place % size * size + place / size]);
             assert!((0..size * size).all(|place| sum[place] == entry(place)), "{size}");
         }
     }

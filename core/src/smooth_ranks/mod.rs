@@ -32,8 +32,8 @@
 //! which a quarter is ranked. The ranks take 19 ns, the gradient 22, the sort 3; reading scores and places and writing the
 //! gradient take the rest. What keeps the ranks and the gradient from the floor was not measured. Likely are branches that
 //! the processor guesses wrong, because the channels of the next item and the number of items that go beyond the threshold
-//! follow no pattern, and the sums across a vector at the end of each reader. Eight readers in the lanes of a vector would
-//! need neither.
+//! follow no pattern, and the sums across a vector at the end of each reader. Reading the gradient for eight items in the
+//! lanes of a vector, with polynomials of their powers and with pairs inside a block, was tried and took 6 ns more.
 //!
 //! Memory is O(B) for a thread beside the scores and their gradient. Comparing in pairs costs about 16 operations for each
 //! of K·N pairs, in vectors without waiting; up to 64 ranked items this is less.

@@ -49,11 +49,11 @@ impl StepSeries {
         }
     }
 
-    /// e^{−t/τ}, or 0 if that is beyond the digits of an f64.
+    /// e^{−t/τ} between two anchors, or 0 if what crosses such a distance is beyond the digits of an f64.
     #[inline(always)]
     fn decay(&self, distance: f64) -> f64 {
         let decay = (-distance * self.per_temperature).exp();
-        if decay < 1e-18 { 0.0 } else { decay }
+        if decay < 1e-30 { 0.0 } else { decay }
     }
 }
 
