@@ -1,7 +1,7 @@
 //! AVIF files → pixels.
 //!
-//! mp4parse, Firefox's reader, finds the pictures in the file, rav1d, the Rust port of dav1d, decodes them, and yuv turns
-//! their colours into RGB.
+//! mp4parse, which is Firefox's reader, finds the pictures in the file. rav1d, which is the Rust port of dav1d, decodes them.
+//! yuv turns their colours into RGB.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,28 +16,26 @@ use re_rav1d::dav1d::pixel::{MatrixCoefficients, YUVRange};
 use re_rav1d::dav1d::{Decoder, Picture, PixelLayout, PlanarImageComponent as Component, Settings};
 use yuv::{YuvGrayImage, YuvPlanarImage, YuvRange, YuvStandardMatrix};
 
-use super::decode::{Decoded, MAX_PIXELS, narrow, require_size, to_rgb, unreadable};
-use crate::Result;
+use super::decode::{Decoded, MAX_PIXELS, cut_short, narrow, require_size, to_rgb, unreadable};
+use crate::{Error, Result};
 
 /// Decodes the picture of an AVIF file to 8-bit RGB, blended with white.
 pub(super) fn avif(bytes: &[u8]) -> Result<Decoded> {
     let mut reader = bytes;
     let file = match mp4parse::read_avif(&mut reader, ParseStrictness::Permissive) {
         Ok(file) => file,
-        Err(mp4parse::Error::UnexpectedEOF) => {
-            return Err(unreadable("AVIF", "the file ends before the image does"));
-        }
-        Err(mp4parse::Error::InvalidData(status)) => return Err(unreadable("AVIF", <&str>::from(status))),
-        Err(error) => return Err(unreadable("AVIF", error)),
+        Err(mp4parse::Error::UnexpectedEOF) => return Err(cut_short("AVIF")),
+        Err(mp4parse::Error::InvalidData(status)) => return Err(failed(<&str>::from(status))),
+        Err(error) => return Err(failed(error)),
     };
     let coded = file.primary_item_coded_data();
-    let picture = picture(coded.ok_or_else(|| unreadable("AVIF", "it is a grid of pictures or a film"))?)?;
+    let picture = picture(coded.ok_or_else(|| failed("it is a grid of pictures or a film"))?)?;
     let size = (picture.width(), picture.height());
     let mut colours = rgb(&picture)?;
     if let Some(coded) = file.alpha_item_coded_data() {
         let alpha = self::picture(coded)?;
         if (alpha.width(), alpha.height()) != size {
-            return Err(unreadable("AVIF", "its transparency has another size"));
+            return Err(failed("its transparency has another size"));
         }
         let alpha = rgb_in(&alpha, Some(YuvStandardMatrix::Bt601))?;
         let pixels = colours.as_chunks::<3>().0.iter().zip(alpha.as_chunks::<3>().0);
@@ -51,6 +49,10 @@ pub(super) fn avif(bytes: &[u8]) -> Result<Decoded> {
         };
     }
     Ok((size, colours, orientation(bytes, &file)))
+}
+
+fn failed(reason: impl Display) -> Error {
+    unreadable("AVIF", reason)
 }
 
 /// Decodes one picture of AV1.
@@ -67,8 +69,8 @@ fn picture(coded: &[u8]) -> Result<Picture> {
     // The decoder checks itself by assertions in many places.
     let picture = match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(Ok(picture)) => picture,
-        Ok(Err(error)) if !error.is_again() => return Err(unreadable("AVIF", error)),
-        _ => return Err(unreadable("AVIF", "it has no whole picture")),
+        Ok(Err(error)) if !error.is_again() => return Err(failed(error)),
+        _ => return Err(failed("it has no whole picture")),
     };
     require_size(picture.width(), picture.height())?;
     Ok(picture)
@@ -85,7 +87,7 @@ fn rgb(picture: &Picture) -> Result<Vec<u8>> {
         Matrix::BT2020NonConstantLuminance => Some(YuvStandardMatrix::Bt2020),
         // libavif takes the last one like the others.
         Matrix::BT470BG | Matrix::ST170M | Matrix::Unspecified => Some(YuvStandardMatrix::Bt601),
-        other => return Err(unreadable("AVIF", format!("its colours are of the kind {other:?}"))),
+        other => return Err(failed(format!("its colours are of the kind {other:?}"))),
     };
     rgb_in(picture, matrix)
 }
@@ -120,7 +122,7 @@ fn rgb_in(picture: &Picture, matrix: Option<YuvStandardMatrix>) -> Result<Vec<u8
             None => yuv::gb16_to_rgb16(&image, &mut wide, stride, range),
         }
     };
-    converted.map_err(|error| unreadable("AVIF", error))?;
+    converted.map_err(failed)?;
     Ok(wide.into_iter().map(narrow).collect())
 }
 
@@ -160,12 +162,11 @@ fn plane(picture: &Picture, component: Component) -> Result<Vec<u16>> {
     if !halves_columns && !halves_rows {
         return Ok(numbers);
     }
-    let failed = |error: &dyn Display| unreadable("AVIF", error);
-    let source = TypedImageRef::<U16>::from_buffer(columns, rows, bytemuck::cast_slice(&numbers))
-        .map_err(|error| failed(&error))?;
+    let source =
+        TypedImageRef::<U16>::from_buffer(columns, rows, bytemuck::cast_slice(&numbers)).map_err(failed)?;
     let mut whole = vec![0_u16; width as usize * height as usize];
     let mut target = TypedImage::<U16>::from_buffer(width, height, bytemuck::cast_slice_mut(&mut whole))
-        .map_err(|error| failed(&error))?;
+        .map_err(failed)?;
     let covered = |size: u32, halved: bool| f64::from(size) / if halved { 2.0 } else { 1.0 };
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear)).crop(
         0.0,
@@ -173,7 +174,7 @@ fn plane(picture: &Picture, component: Component) -> Result<Vec<u16>> {
         covered(width, halves_columns),
         covered(height, halves_rows),
     );
-    Resizer::new().resize_typed(&source, &mut target, &options).map_err(|error| failed(&error))?;
+    Resizer::new().resize_typed(&source, &mut target, &options).map_err(failed)?;
     Ok(whole)
 }
 

@@ -109,11 +109,11 @@ fn format(bytes: &[u8]) -> Result<Format> {
     if (starts(b"II*\0") || starts(b"MM\0*")) && !is_camera_raw(bytes) {
         return Ok(Format::Tiff);
     }
-    let name = foreign_format(bytes);
     #[cfg(feature = "avif")]
-    if name == Some("an AVIF image") {
+    if has_brand(bytes, AVIF) {
         return Ok(Format::Avif);
     }
+    let name = foreign_format(bytes);
     let message = match name {
         Some(name) => format!("this is {name}, which is not supported"),
         None => "this is not an image in a supported format".into(),
@@ -131,13 +131,20 @@ fn format(bytes: &[u8]) -> Result<Format> {
     Err(Error::new(Kind::Image, message, hint))
 }
 
+/// The brands of AVIF files: pictures, and films.
+const AVIF: &[&[u8]] = &[b"avif", b"avis"];
+
+/// Whether a file of the family of MP4 has one of these brands. It may list several, four bytes each.
+fn has_brand(bytes: &[u8], names: &[&[u8]]) -> bool {
+    let head = &bytes[..bytes.len().min(64)];
+    bytes.get(4..8) == Some(b"ftyp") && head[8..].chunks(4).any(|brand| names.contains(&brand))
+}
+
 /// The name of a format that is not supported, for the error message.
 fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     if bytes.get(4..8) == Some(b"ftyp") {
-        // The brands follow, four bytes each; a file may list several.
-        let brands = &bytes[8..bytes.len().min(64)];
-        let has = |names: &[&[u8]]| brands.chunks(4).any(|brand| names.contains(&brand));
-        return Some(if has(&[b"avif", b"avis"]) {
+        let has = |names: &[&[u8]]| has_brand(bytes, names);
+        return Some(if has(AVIF) {
             "an AVIF image"
         } else if has(&[b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"]) {
             "a HEIC image"
@@ -190,14 +197,15 @@ fn too_large(width: u32, height: u32) -> Error {
 }
 
 fn require_end(name: &str, whole: bool) -> Result<()> {
-    if whole {
-        return Ok(());
-    }
-    Err(Error::new(
+    if whole { Ok(()) } else { Err(cut_short(name)) }
+}
+
+pub(super) fn cut_short(name: &str) -> Error {
+    Error::new(
         Kind::Image,
         format!("the {name} image is cut short: the file ends before the image does"),
         "copy or download it again",
-    ))
+    )
 }
 
 pub(super) fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {

@@ -46,7 +46,7 @@ pub(super) fn behind_by_place(
                 if !is_beyond(direction.distance(score, item.score)) {
                     break;
                 }
-                let (sum, weight) = (&mut sums[item.place()], weight(number));
+                let (sum, weight) = (&mut sums[item.place], weight(number));
                 sum.within -= weight;
                 sum.distance -= weight * direction.distance(last, item.score);
                 sum.beyond += weight;
@@ -59,7 +59,7 @@ pub(super) fn behind_by_place(
             sums.iter_mut().for_each(|sum| sum.distance += sum.within * gap);
         }
         for number in group.clone() {
-            sums[line.items[number].place()].tied += weight(number);
+            sums[line.items[number].place].tied += weight(number);
         }
         group.for_each(|number| emit(number, &line.items[number], sums));
         (start, last) = (end, score);

@@ -24,14 +24,13 @@ impl Direction {
         }
     }
 
-    /// The number that comes at this step, of numbers from the lowest score up.
+    /// Which of `count` things, from the lowest score up, comes at this step.
     #[inline(always)]
-    pub(super) fn at(self, numbers: &[u32], step: usize) -> usize {
-        let at = match self {
+    pub(super) fn index(self, step: usize, count: usize) -> usize {
+        match self {
             Self::Up => step,
-            Self::Down => numbers.len() - 1 - step,
-        };
-        numbers[at] as usize
+            Self::Down => count - 1 - step,
+        }
     }
 
     /// Whether an item is passed before another one.
@@ -54,7 +53,7 @@ pub(super) struct Item {
     rising: f64,
     /// e^{−(s − anchor)/τ}.
     falling: f64,
-    pub place: u32,
+    pub place: usize,
 }
 
 impl Item {
@@ -66,11 +65,6 @@ impl Item {
             Direction::Up => [self.rising, self.falling],
             Direction::Down => [self.falling, self.rising],
         }
-    }
-
-    #[inline(always)]
-    pub(super) fn place(&self) -> usize {
-        self.place as usize
     }
 }
 
@@ -101,7 +95,7 @@ impl Line {
             if score - anchor > longest {
                 anchor = score;
             }
-            Item { score, anchor, rising: 1.0, falling: 1.0, place }
+            Item { score, anchor, rising: 1.0, falling: 1.0, place: place as usize }
         }));
         self.all.clear();
         self.all.extend(0..self.items.len() as u32);
@@ -110,7 +104,7 @@ impl Line {
         self.ranked.resize(self.items.len(), 0);
         for (number, item) in self.items.iter().enumerate() {
             self.ranked[ranked] = number as u32;
-            ranked += usize::from(relevances[item.place()] > 0.0);
+            ranked += usize::from(relevances[item.place] > 0.0);
         }
         self.ranked.truncate(ranked);
         self.powers.clear();
@@ -124,10 +118,7 @@ impl Line {
     /// The number of the item that is passed at this step.
     #[inline(always)]
     pub(super) fn number(&self, direction: Direction, step: usize) -> usize {
-        match direction {
-            Direction::Up => step,
-            Direction::Down => self.items.len() - 1 - step,
-        }
+        direction.index(step, self.items.len())
     }
 
     /// The step after the group of equal scores that starts at this one.

@@ -214,7 +214,7 @@ mod tests {
         loss
     }
 
-    /// `slope_error` is that of a sigmoid, in units of 1/τ.
+    /// `slope_error` is the error of the slope of a sigmoid, in units of 1/τ.
     fn assert_same(
         name: &str,
         got: &QueryLoss,

@@ -27,14 +27,17 @@ pub(super) struct Sorted {
     gradient: Vec<f64>,
 }
 
-/// Whom the items of each place count by the upper step. With bounds, an item of place p counts the items of the places
-/// below p. With the sigmoid, it counts all items. What it counts passes back to it along the same channels.
+/// Which items an item of each place counts by which step. With bounds, an item of place p counts the items of the places
+/// below p by the upper step, and the others by the true step, or by the lower step in the H-rank. With the sigmoid, it
+/// counts all items by it. The gradient of what it counts runs along the same channels.
 #[derive(Default)]
 struct Plan {
     sigmoid: bool,
     /// Whether the H-rank counts. If it does not, the sigmoid needs one channel. In all other cases there is one channel
     /// for the items of each place.
     counts_above: bool,
+    /// Whether items of higher places count in the H-rank by the lower step.
+    smooth_above: bool,
     /// The relevance of each place.
     relevances: Vec<f64>,
     /// min(rel_k, rel_j) of the places of k and of j, [places, places].
@@ -43,8 +46,10 @@ struct Plan {
 
 impl Plan {
     #[inline(always)]
-    fn set(&mut self, sigmoid: bool, counts_above: bool, relevances: &[f64]) {
-        (self.sigmoid, self.counts_above) = (sigmoid, counts_above);
+    fn set(&mut self, ranks: &SmoothRanks, relevances: &[f64]) {
+        self.sigmoid = matches!(ranks.steps, RankSteps::Sigmoid { .. });
+        self.smooth_above = matches!(ranks.steps, RankSteps::Bounds { lower: Some(_), .. });
+        self.counts_above = ranks.value.counts_above();
         self.relevances.clear();
         self.relevances.extend(relevances);
         self.shared.clear();
@@ -64,23 +69,56 @@ impl Plan {
         self.sigmoid && !self.counts_above
     }
 
+    /// Whether the sigmoid counts in the numerator too.
+    #[inline(always)]
+    fn sigmoid_above(&self) -> bool {
+        self.sigmoid && self.counts_above
+    }
+
     /// The channel in which this item is counted.
     #[inline(always)]
     fn channel(&self, item: &Item) -> usize {
-        if self.one_channel() { 0 } else { item.place() }
+        if self.one_channel() { 0 } else { item.place }
     }
 
     /// The number of channels that this item counts, the first ones, if it is ranked.
     #[inline(always)]
     fn counts(&self, item: &Item) -> usize {
-        if self.sigmoid { self.channels() } else { item.place() }
+        if self.sigmoid { self.channels() } else { item.place }
     }
 
     /// min(rel_k, rel_j) for this item k and all places of j.
     #[inline(always)]
     fn shared(&self, item: &Item) -> &[f64] {
         let places = self.relevances.len();
-        &self.shared[item.place() * places..][..places]
+        &self.shared[item.place * places..][..places]
+    }
+
+    /// Adds these numbers of items of each place by the true step to the ranks of an item.
+    #[inline(always)]
+    fn count_true_step(&self, item: &Item, sum: &mut Sums, counts: impl Iterator<Item = f64>) {
+        for (other, (count, shared)) in counts.zip(self.shared(item)).enumerate() {
+            if other >= item.place {
+                sum.rank += count;
+            }
+            if other <= item.place || !self.smooth_above {
+                sum.above += shared * count;
+            }
+        }
+    }
+
+    /// The items of higher places, which an item counts by the lower step: min(rel_k, rel_j) and the sums of each place.
+    #[inline(always)]
+    fn higher<'a>(&'a self, item: &Item, behind: &'a [Behind]) -> impl Iterator<Item = (f64, &'a Behind)> {
+        let ranked = self.relevances[item.place] > 0.0;
+        let first = if ranked { item.place + 1 } else { behind.len() };
+        self.shared(item).iter().copied().zip(behind).skip(first)
+    }
+
+    /// The items of lower places, which count an item by the lower step: as [`higher`](Self::higher).
+    #[inline(always)]
+    fn lower<'a>(&'a self, item: &Item, behind: &'a [Behind]) -> impl Iterator<Item = (f64, &'a Behind)> {
+        self.shared(item).iter().copied().zip(behind).take(item.place)
     }
 }
 
@@ -95,17 +133,13 @@ impl Sorted {
         values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
-        let relevances = items.relevances;
-        let (sigmoid, upper, lower) = match &ranks.steps {
-            RankSteps::Sigmoid { step } => (true, step, None),
-            RankSteps::Bounds { upper, lower } => (false, upper, lower.as_ref()),
-        };
-        let lower = lower.map(|lower| (lower, LowerSums::new(lower)));
-        self.plan.set(sigmoid, ranks.value.counts_above(), relevances);
+        self.plan.set(ranks, items.relevances);
         self.sort(items, step.temperature);
-        self.count_upper_step::<S>(step, lower.is_some());
-        if !sigmoid {
-            self.count_ties(step.start, upper.start_at_zero, lower.is_some());
+        self.count_upper_step::<S>(step);
+        let mut lower = None;
+        if let RankSteps::Bounds { upper, lower: smooth } = &ranks.steps {
+            self.count_ties(step.start, upper.start_at_zero);
+            lower = smooth.as_ref().map(|smooth| (smooth, LowerSums::new(smooth)));
         }
         if let Some((lower, sums)) = &lower {
             self.count_lower_step(lower, sums);
@@ -145,15 +179,15 @@ impl Sorted {
     }
 
     /// The upper step, from the items below and from those above, and with bounds the true step for the items that it
-    /// does not count. With a smooth H-rank, the true step does not count items of higher places in the numerator.
+    /// does not count.
     #[inline(always)]
-    fn count_upper_step<S: Simd>(&mut self, step: &StepSeries, smooth_above: bool) {
+    fn count_upper_step<S: Simd>(&mut self, step: &StepSeries) {
         let (line, plan) = (&self.line, &self.plan);
         // Each item beside itself.
-        let own = |item: &Item| Sums { above: plan.relevances[item.place()], rank: 1.0, ..Sums::default() };
+        let own = |item: &Item| Sums { above: plan.relevances[item.place], rank: 1.0, ..Sums::default() };
         self.sums.clear();
         self.sums.extend(line.items.iter().map(own));
-        let mut counting = Counting { plan, smooth_above, true_step: false, sums: &mut self.sums };
+        let mut counting = Counting { plan, true_step: false, sums: &mut self.sums };
         let (channels, adding, reading) = (plan.channels(), &line.all, &line.ranked);
         for (direction, side) in [(Direction::Up, Side::Below), (Direction::Down, Side::Above)] {
             counting.true_step = !plan.sigmoid && side == Side::Above;
@@ -162,10 +196,10 @@ impl Sorted {
         }
     }
 
-    /// Items of equal score. So far the upper step counted those further up as if they had t > 0, and the true step only
-    /// those.
+    /// Corrects the counts of items of equal score. The upper step has counted those further up as if they had t > 0, and
+    /// the true step has counted only those.
     #[inline(always)]
-    fn count_ties(&mut self, start: f64, start_at_zero: bool, smooth_above: bool) {
+    fn count_ties(&mut self, start: f64, start_at_zero: bool) {
         let plan = &self.plan;
         let mut first = 0;
         for group in self.line.items.chunk_by(|item, next| item.score == next.score) {
@@ -177,22 +211,14 @@ impl Sorted {
             // The items of each place further down and further up.
             self.ties.clear();
             self.ties.resize(plan.relevances.len(), [0.0; 2]);
-            group.iter().for_each(|item| self.ties[item.place()][1] += 1.0);
+            group.iter().for_each(|item| self.ties[item.place][1] += 1.0);
             for (item, sum) in group.iter().zip(sums) {
-                let place = item.place();
-                self.ties[place][1] -= 1.0;
-                for (other, (&[below, above], shared)) in self.ties.iter().zip(plan.shared(item)).enumerate()
-                {
-                    if other < place {
-                        sum.rank += if start_at_zero { start * below } else { -start * above };
-                    } else {
-                        sum.rank += below;
-                    }
-                    if other <= place || !smooth_above {
-                        sum.above += shared * below;
-                    }
+                self.ties[item.place][1] -= 1.0;
+                for [below, above] in &self.ties[..item.place] {
+                    sum.rank += if start_at_zero { start * below } else { -start * above };
                 }
-                self.ties[place][0] += 1.0;
+                plan.count_true_step(item, sum, self.ties.iter().map(|[below, _]| *below));
+                self.ties[item.place][0] += 1.0;
             }
         }
     }
@@ -203,6 +229,10 @@ impl Sorted {
         let (line, sums, plan) = (&self.line, &mut self.sums, &self.plan);
         let (by_place, places) = (&mut self.by_place, plan.relevances.len());
         let is_full = |t| lower.is_full(t);
+        let mut add = |number: usize, value: f64, slope: f64| {
+            sums[number].above += value;
+            sums[number].above_slope += slope;
+        };
         behind_by_place(
             line,
             Direction::Down,
@@ -211,13 +241,8 @@ impl Sorted {
             by_place,
             places,
             |number, item, above| {
-                if plan.relevances[item.place()] <= 0.0 {
-                    return;
-                }
-                let sum = &mut sums[number];
-                for (shared, behind) in plan.shared(item).iter().zip(above).skip(item.place() + 1) {
-                    sum.above += shared * steps.value_above(behind);
-                    sum.above_slope += shared * steps.slope_above(behind);
+                for (shared, behind) in plan.higher(item, above) {
+                    add(number, shared * steps.value_above(behind), shared * steps.slope_above(behind));
                 }
             },
         );
@@ -229,13 +254,9 @@ impl Sorted {
             by_place,
             places,
             |number, item, below| {
-                if plan.relevances[item.place()] <= 0.0 {
-                    return;
-                }
-                let sum = &mut sums[number];
-                for (shared, behind) in plan.shared(item).iter().zip(below).skip(item.place() + 1) {
-                    sum.above -= shared * steps.leak * behind.distance;
-                    sum.above_slope += shared * steps.leak * behind.within;
+                for (shared, behind) in plan.higher(item, below) {
+                    let slope = shared * steps.leak;
+                    add(number, -slope * behind.distance, slope * behind.within);
                 }
             },
         );
@@ -251,7 +272,7 @@ impl Sorted {
         }
         for number in self.line.ranked.iter().map(|&number| number as usize) {
             let sum = &self.sums[number];
-            let relevance = self.plan.relevances[self.line.items[number].place()];
+            let relevance = self.plan.relevances[self.line.items[number].place];
             let ItemValue { value, above_slope, rank_slope } = values.at(sum, relevance);
             total += value;
             self.above_weights[number] = above_slope;
@@ -283,7 +304,7 @@ impl Sorted {
         let weight = |number: usize| self.above_weights[number];
         let is_full = |t| lower.is_full(t);
         behind_by_place(line, Direction::Up, is_full, weight, by_place, places, |number, item, below| {
-            for (shared, behind) in plan.shared(item).iter().zip(below).take(item.place()) {
+            for (shared, behind) in plan.lower(item, below) {
                 gradient[number] -= shared * steps.slope_above(behind);
             }
         });
@@ -295,7 +316,7 @@ impl Sorted {
             by_place,
             places,
             |number, item, above| {
-                for (shared, behind) in plan.shared(item).iter().zip(above).take(item.place()) {
+                for (shared, behind) in plan.lower(item, above) {
                     gradient[number] -= shared * steps.leak * behind.within;
                 }
             },
@@ -306,9 +327,8 @@ impl Sorted {
 /// Every item counts as one, and ranked items take the sums of those that they count.
 struct Counting<'a> {
     plan: &'a Plan,
-    /// Whether the true step is counted, and not in the numerator for items of higher places.
+    /// Whether the items behind count by the true step where they do not by the upper step.
     true_step: bool,
-    smooth_above: bool,
     sums: &'a mut [Sums],
 }
 
@@ -324,21 +344,13 @@ impl Exchange for Counting<'_> {
         let [value, slope] = behind.shares(std::iter::repeat_n(1.0, plan.counts(item)));
         sum.rank += value;
         sum.rank_slope += slope;
-        if plan.sigmoid && plan.counts_above {
+        if plan.sigmoid_above() {
             let [value, slope] = behind.shares(plan.shared(item).iter().copied());
             sum.above += value;
             sum.above_slope += slope;
         }
         if self.true_step {
-            let place = item.place();
-            for (other, (count, shared)) in behind.weights().zip(plan.shared(item)).enumerate() {
-                if other >= place {
-                    sum.rank += count;
-                }
-                if other <= place || !self.smooth_above {
-                    sum.above += shared * count;
-                }
-            }
+            plan.count_true_step(item, sum, behind.weights());
         }
     }
 }
@@ -356,7 +368,7 @@ impl Exchange for PassingBack<'_> {
     fn adds(&self, number: usize, item: &Item) -> impl Iterator<Item = (usize, f64)> {
         let plan = self.plan;
         let [above, rank] = [self.weights[0][number], self.weights[1][number]];
-        let above = if plan.sigmoid && plan.counts_above { above } else { 0.0 };
+        let above = if plan.sigmoid_above() { above } else { 0.0 };
         plan.shared(item).iter().take(plan.counts(item)).map(move |shared| above * shared + rank).enumerate()
     }
 

@@ -165,6 +165,7 @@ impl RunningSums {
             (Side::Above, Some(line)) => line.threshold,
             _ => f64::INFINITY,
         };
+        let at = |numbers: &[u32], step: usize| numbers[direction.index(step, numbers.len())] as usize;
         self.channels.clear();
         self.channels.resize(channels, Channel::EMPTY);
         self.anchor = line.items[line.number(direction, 0)].anchor;
@@ -173,10 +174,10 @@ impl RunningSums {
         // e^{−t/τ} from the anchor of the last item that went beyond the threshold, and both anchors.
         let (mut bridge, mut bridged) = (0.0, [f64::NAN; 2]);
         for read in 0..reading.len() {
-            let number = direction.at(reading, read);
+            let number = at(reading, read);
             let item = &line.items[number];
             while added < adding.len() {
-                let other = direction.at(adding, added);
+                let other = at(adding, added);
                 if !direction.is_behind(other, number) {
                     break;
                 }
@@ -190,7 +191,7 @@ impl RunningSums {
             }
             self.move_to::<S>(item, direction, step);
             while beyond < added {
-                let other = direction.at(adding, beyond);
+                let other = at(adding, beyond);
                 let passed = &line.items[other];
                 if direction.distance(item.score, passed.score) <= threshold {
                     break;
@@ -259,8 +260,8 @@ impl<S: Simd> Reader<'_, S> {
         if self.side == Side::Below {
             return [value, slope];
         }
-        // Of items with t > 0, a sigmoid is 1 less what it has at −t.
-        let [value, slope] = [(1.0 + step.start) * within - value, slope];
+        // For t > 0, the sigmoid is 1 − its value at −t.
+        let value = (1.0 + step.start) * within - value;
         let Some(line) = &step.beyond else { return [value, slope] };
         let excess = beyond * (self.distance - line.threshold) - distance;
         [value + line.slope * excess + line.offset * beyond, slope + line.slope * beyond]

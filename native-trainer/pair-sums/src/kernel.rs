@@ -1,4 +1,5 @@
-//! The kernel: every cube has the sums of 64 queries with 64 items, and every unit those of 4 queries with 4 items.
+//! The kernel. Each cube computes the sums of 64 queries with 64 items, and each of its units those of 4 queries with 4
+//! items.
 //!
 //! A cube takes 16 numbers of each of its embeddings into shared memory at a time, so that each is read from the
 //! memory of the GPU once for 64 pairs.
