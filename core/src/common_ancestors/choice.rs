@@ -8,7 +8,8 @@ use macerator::{Simd, with_simd};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Distances, LANES, Triplets, for_each_anchor};
+use super::rows::{LANES, Rows, smaller};
+use super::{Distances, Triplets, for_each_anchor};
 
 /// ρ_ij and ρ_ijk of each triplet.
 pub(super) fn draw(
@@ -17,15 +18,17 @@ pub(super) fn draw(
     equal_ancestors: bool,
     draws: &ChaCha8Rng,
 ) -> Vec<[u32; 2]> {
-    let weights = Weights::new(distances);
-    let per_anchor = for_each_anchor(&triplets.runs(), |memory: &mut Memory, number, run| {
+    // e^π for π = e^{−d}: at least 1. What is not a proxy has 0 and is never drawn.
+    let weights = Rows::new(distances, 0.0, |distance| (-distance).exp().exp());
+    let runs = triplets.runs();
+    let mut ancestors = vec![Vec::new(); runs.len()];
+    for_each_anchor(&runs, &mut ancestors, |memory: &mut Memory, number, run, ancestors| {
         let mut rng = draws.clone();
         rng.set_stream(number as u64);
-        let mut ancestors = vec![[0; 2]; run.len()];
-        draw_run(&weights, triplets, run, equal_ancestors, &mut rng, memory, &mut ancestors);
-        ancestors
+        ancestors.resize(run.len(), [0; 2]);
+        draw_run(&weights, triplets, run, equal_ancestors, &mut rng, memory, ancestors);
     });
-    per_anchor.concat()
+    ancestors.concat()
 }
 
 /// ρ_ij and ρ_ijk of each triplet, for given Gumbel draws. The first of equal proxies is taken.
@@ -55,32 +58,6 @@ pub(super) fn largest(
     triplets.iter().enumerate().map(ancestors).collect()
 }
 
-/// e^π of each item and proxy for π = e^{−d}, at least 1. Rows end in zeros, which are never drawn.
-struct Weights {
-    rows: Vec<[f32; LANES]>,
-    per_row: usize,
-}
-
-impl Weights {
-    fn new(distances: Distances) -> Self {
-        let per_row = distances.proxies.div_ceil(LANES);
-        let items = distances.values.len() / distances.proxies;
-        let mut rows = vec![[0.0; LANES]; items * per_row];
-        for (row, distances) in rows.chunks_exact_mut(per_row).zip(distances.values.chunks(distances.proxies))
-        {
-            for (weight, distance) in row.as_flattened_mut().iter_mut().zip(distances) {
-                *weight = (-distance).exp().exp();
-            }
-        }
-        Self { rows, per_row }
-    }
-
-    #[inline(always)]
-    fn row(&self, item: usize) -> &[[f32; LANES]] {
-        &self.rows[item * self.per_row..][..self.per_row]
-    }
-}
-
 /// Memory that is used again for each anchor.
 #[derive(Default)]
 struct Memory {
@@ -92,7 +69,7 @@ struct Memory {
 /// The ancestors of the triplets of one anchor. Triplets with the same j share the weights of their pair.
 #[with_simd]
 fn draw_run<S: Simd>(
-    weights: &Weights,
+    weights: &Rows,
     triplets: &Triplets,
     run: Range<usize>,
     equal_ancestors: bool,
@@ -109,11 +86,11 @@ fn draw_run<S: Simd>(
     for &t in &*order {
         let [i, j, k] = triplets.get(run.start + t as usize);
         if last != Some(j) {
-            totals = smaller(weights.row(i), weights.row(j), pair);
+            totals = minimum(weights.row(i), weights.row(j), pair);
             last = Some(j);
         }
         let low = pick(pair, &totals, None, rng.random());
-        let all_totals = smaller(pair, weights.row(k), all);
+        let all_totals = minimum(pair, weights.row(k), all);
         let high = pick(all, &all_totals, (!equal_ancestors).then_some(low), rng.random());
         ancestors[t as usize] = [low as u32, high as u32];
     }
@@ -121,15 +98,13 @@ fn draw_run<S: Simd>(
 
 /// Writes the smaller of both weights of each proxy, and returns the sum of each lane.
 #[inline(always)]
-fn smaller(a: &[[f32; LANES]], b: &[[f32; LANES]], out: &mut Vec<[f32; LANES]>) -> [f32; LANES] {
+fn minimum(a: &[[f32; LANES]], b: &[[f32; LANES]], out: &mut Vec<[f32; LANES]>) -> [f32; LANES] {
     out.resize(a.len(), [0.0; LANES]);
     let mut totals = [0.0; LANES];
     for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
         for lane in 0..LANES {
-            // Not `f32::min`, whose care for NaN costs three instructions.
-            let weight = if a[lane] < b[lane] { a[lane] } else { b[lane] };
-            out[lane] = weight;
-            totals[lane] += weight;
+            out[lane] = smaller(a[lane], b[lane]);
+            totals[lane] += out[lane];
         }
     }
     totals

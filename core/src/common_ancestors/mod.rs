@@ -2,15 +2,15 @@
 //!
 //! [`losses::hier`](crate::losses) gives the equations. Written out on tensors they need the noise of every proxy for
 //! every triplet: with 180 items, 512 proxies and 50 triplets for each of both, 35 million draws a step, and a dozen
-//! matrices of that size. Here a triplet is one pass over the proxies, and none of these numbers is kept:
+//! matrices of that size. Here a triplet is one pass over the proxies, and no more than 4 MB of these numbers are kept:
 //!
 //! - **Draws by eq. 7.** The proxy with the largest π + g, g from Gumbel(0, 1), is a sample of the distribution in
 //!   proportion to e^π (the Gumbel-max trick). One uniform number and a sum over the proxies draw it. e^π falls with the
 //!   distance, so e^π of a maximum of distances is the minimum of the items' own e^π: (n + P)·P exponentials in all, none
 //!   for a triplet. The pairs (i, j) of one anchor are drawn often, and their minima are computed once.
 //! - **Draws from the softmax.** Its gradient needs the noise of every proxy, because it goes through the softmax *with*
-//!   the noise. e^{−M/τ + g} = e^{−M/τ} / E with E from Exp(1), so a draw costs one logarithm and one exponential. The
-//!   generator counts (ChaCha), with a stream for each anchor, and draws the noise where it is used.
+//!   the noise. e^{−M/τ + g} = e^{−M/τ} / E with E from Exp(1), so a draw costs one logarithm and one exponential. Each
+//!   anchor has a generator of its own ([Xoshiro](xoshiro), in vectors), which draws the noise where it is used.
 //! - **Gradients** go to the rows of the three items. With eq. 7 these are six numbers a triplet. With the softmax they are
 //!   three rows, which are added up in blocks of columns: a thread has a block of its own and goes through the triplets
 //!   in order, so that the number of threads changes no digit.
@@ -20,13 +20,17 @@
 //! With n = 180, P = 512 and 50 triplets for each of the 692 anchors there are 34,600 triplets. By eq. 7 each reads 512
 //! numbers of f32 twice (the pair's minima and those of k), with one minimum and one addition: 18 million elements, or
 //! 1.1 million vectors of 16, a few milliseconds for a core. With the softmax each takes 1,024 draws, logarithms and
-//! exponentials: 35 million of each, about 60 vector operations for 16 of them. A core with AVX-512 takes 2.1 ns for one,
-//! and a quarter of this is the generator's (`cargo bench --bench losses`).
+//! exponentials: 35 million of each, about 90 vector operations for eight of them. A core with AVX2 takes 2.5 ns for one,
+//! or 20 ns for the eight (`cargo bench --bench losses`).
 
 mod choice;
 mod exponential;
+mod rows;
 mod straight_through;
 mod triplets;
+mod xoshiro;
+
+use std::ops::Range;
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -111,7 +115,7 @@ impl AncestorLoss {
                 self.hinges(distances, triplets, &ancestors)
             }
             Draw::Softmax { temperature } => {
-                let noise = |_| GivenDraws { gumbel };
+                let noise = |_| GivenDraws { gumbel, proxies: distances.proxies };
                 straight_through::sum(self, temperature, distances, triplets, noise)
             }
         })
@@ -171,30 +175,33 @@ impl AncestorLoss {
     }
 }
 
-/// The proxies that one vector of a loop has: two of the widest.
-const LANES: usize = 32;
-
-/// For each run of triplets of one anchor: its number, and the result of `run` with memory that is used again. On all
-/// threads with the feature `parallel`.
+/// For each run of triplets of one anchor: `run` with its number and place for its result, and with memory that is used
+/// again. On all threads with the feature `parallel`.
 #[cfg(feature = "parallel")]
 fn for_each_anchor<T: Send, M: Default + Send>(
-    runs: &[std::ops::Range<usize>],
-    run: impl Fn(&mut M, usize, std::ops::Range<usize>) -> T + Sync + Send,
-) -> Vec<T> {
+    runs: &[Range<usize>],
+    results: &mut [T],
+    run: impl Fn(&mut M, usize, Range<usize>, &mut T) + Sync + Send,
+) {
     use rayon::prelude::*;
     runs.par_iter()
+        .zip(results)
         .enumerate()
-        .map_init(M::default, |memory, (n, range)| run(memory, n, range.clone()))
-        .collect()
+        .for_each_init(M::default, |memory, (number, (range, result))| {
+            run(memory, number, range.clone(), result)
+        });
 }
 
 #[cfg(not(feature = "parallel"))]
 fn for_each_anchor<T, M: Default>(
-    runs: &[std::ops::Range<usize>],
-    run: impl Fn(&mut M, usize, std::ops::Range<usize>) -> T,
-) -> Vec<T> {
+    runs: &[Range<usize>],
+    results: &mut [T],
+    run: impl Fn(&mut M, usize, Range<usize>, &mut T),
+) {
     let mut memory = M::default();
-    runs.iter().enumerate().map(|(n, range)| run(&mut memory, n, range.clone())).collect()
+    for (number, (range, result)) in runs.iter().zip(results).enumerate() {
+        run(&mut memory, number, range.clone(), result);
+    }
 }
 
 #[cfg(test)]

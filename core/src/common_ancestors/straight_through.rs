@@ -3,17 +3,19 @@
 #![allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
 
 use std::array;
-use std::ops::Range;
 
 use macerator::{Simd, with_simd};
 
 use super::exponential::{Reciprocals, exp};
-use super::{AncestorLoss, Distances, LANES, Triplets, for_each_anchor};
+use super::rows::{LANES, Rows, larger, smaller};
+use super::{AncestorLoss, Distances, Triplets, for_each_anchor};
 
-/// Numbers of the softmaxes that are kept at a time: 4 MB.
+/// Weights that are kept at a time: 4 MB.
 const BLOCK_NUMBERS: usize = 1 << 20;
-/// The columns of the gradient that one thread adds up at a time.
-const COLUMNS: usize = 128;
+/// The vectors of each row of the gradient that one thread adds up at a time.
+const PART: usize = 4;
+/// The distance to the proxies that fill up a row: larger than all others, and a sum of three is finite.
+const OUTSIDE: f32 = f32::MAX / 4.0;
 
 /// Σ L over the triplets, and its gradient. `noise` gives the source of an anchor's draws.
 pub(super) fn sum<N: Reciprocals>(
@@ -25,11 +27,11 @@ pub(super) fn sum<N: Reciprocals>(
 ) -> (f64, Vec<f32>) {
     let proxies = distances.proxies;
     let items = distances.values.len() / proxies;
-    let mut parts: Vec<Part> = (0..proxies)
-        .step_by(COLUMNS)
-        .map(|first| Part::new(first..(first + COLUMNS).min(proxies), items))
-        .collect();
+    let rows = Rows::new(distances, OUTSIDE, |distance| distance);
     let runs = triplets.runs();
+    // The first vector of every item, then the second of every item, and so on.
+    let mut slopes = vec![[0.0; LANES]; items * rows.per_row];
+    let mut drawn: Vec<Drawn> = Vec::new();
     let mut sum = 0.0;
     let mut start = 0;
     while start < runs.len() {
@@ -40,219 +42,244 @@ pub(super) fn sum<N: Reciprocals>(
             numbers += 2 * proxies * runs[end].len();
             end += 1;
         }
-        let drawn = for_each_anchor(&runs[start..end], |memory: &mut Vec<f32>, number, run| {
-            let mut reciprocals = noise((start + number) as u64);
-            run.map(|t| draw(loss, temperature, distances, triplets.get(t), t, &mut reciprocals, memory))
-                .collect::<Vec<Drawn>>()
+        let runs = &runs[start..end];
+        drawn.resize_with(drawn.len().max(runs.len()), Drawn::default);
+        for_each_anchor(runs, &mut drawn, |memory: &mut Memory, number, run, drawn| {
+            let mut sampler = Sampler {
+                loss,
+                temperature,
+                distances,
+                rows: &rows,
+                noise: noise((start + number) as u64),
+                memory,
+            };
+            drawn.weights.resize(2 * rows.per_row * run.len(), [0.0; LANES]);
+            let weights = drawn.weights.chunks_exact_mut(2 * rows.per_row);
+            drawn.steps.clear();
+            drawn
+                .steps
+                .extend(run.zip(weights).map(|(t, weights)| sampler.step(t, triplets.get(t), weights)));
         });
-        sum += drawn.iter().flatten().map(|drawn| drawn.value).sum::<f64>();
-        for_each_part(&mut parts, |part| {
-            for (run, drawn) in runs[start..end].iter().zip(&drawn) {
-                add_run(part, temperature as f32, distances, triplets, run.clone(), drawn);
+        let drawn = &drawn[..runs.len()];
+        sum += drawn.iter().flat_map(|drawn| &drawn.steps).map(|step| step.value).sum::<f64>();
+        for_each_part(&mut slopes, PART * items, |part, slopes| {
+            for (run, drawn) in runs.iter().zip(drawn) {
+                let weights = drawn.weights.chunks_exact(2 * rows.per_row);
+                for ((t, step), weights) in run.clone().zip(&drawn.steps).zip(weights) {
+                    if step.slopes != [0.0; 3] {
+                        add(slopes, part * PART, &rows, triplets.get(t), step, weights);
+                    }
+                }
             }
         });
         start = end;
     }
     let mut gradient = vec![0.0; distances.values.len()];
-    for part in &parts {
-        for (row, slopes) in
-            gradient.chunks_exact_mut(proxies).zip(part.slopes.chunks_exact(part.columns.len()))
-        {
-            row[part.columns.clone()].copy_from_slice(slopes);
+    for (item, row) in gradient.chunks_exact_mut(proxies).enumerate() {
+        for (vector, row) in row.chunks_mut(LANES).enumerate() {
+            row.copy_from_slice(&slopes[vector * items + item][..row.len()]);
         }
     }
     (sum, gradient)
 }
 
-/// What the draw of a triplet leaves for its gradient; nothing if it has none.
+/// What the draws of one anchor leave for the gradient.
+#[derive(Default)]
 struct Drawn {
+    steps: Vec<Step>,
+    /// For each step the weights of ρ_ij, then those of ρ_ijk: its softmaxes, but for a factor.
+    weights: Vec<[f32; LANES]>,
+}
+
+/// The step of a triplet from ρ_ijk to ρ_ij.
+struct Step {
     value: f64,
     ancestors: [usize; 2],
     /// ∂L/∂(d(·, ρ_ij) − d(·, ρ_ijk)) of i, j and k.
     slopes: [f32; 3],
-    /// Both softmaxes, and the mean of the pull in each.
-    softmaxes: [Vec<f32>; 2],
+    /// The mean of the pull in each softmax.
     means: [f32; 2],
+    /// What makes each softmax, divided by τ, of the weights.
+    scales: [f32; 2],
 }
 
-/// Some columns of the gradient, [n, columns].
-struct Part {
-    columns: Range<usize>,
-    slopes: Vec<f32>,
+/// Memory that is used again for each triplet.
+#[derive(Default)]
+struct Memory {
+    noise: Vec<[f32; LANES]>,
+    pair: Vec<[f32; LANES]>,
+    all: Vec<[f32; LANES]>,
 }
 
-impl Part {
-    fn new(columns: Range<usize>, items: usize) -> Self {
-        Self { slopes: vec![0.0; items * columns.len()], columns }
-    }
-}
-
-/// Draws both ancestors of a triplet.
-fn draw<N: Reciprocals>(
-    loss: &AncestorLoss,
+/// Draws the ancestors of one anchor's triplets.
+struct Sampler<'a, N> {
+    loss: &'a AncestorLoss,
     temperature: f64,
-    distances: Distances,
-    items: [usize; 3],
-    triplet: usize,
-    reciprocals: &mut N,
-    memory: &mut Vec<f32>,
-) -> Drawn {
-    let proxies = distances.proxies;
-    memory.resize(4 * proxies, 0.0);
-    let (noise, largest) = memory.split_at_mut(2 * proxies);
-    let (pair_largest, all_largest) = largest.split_at_mut(proxies);
-    fill(reciprocals, triplet, noise);
-    let [i, j, k] = items.map(|item| distances.row(item));
-    let (pair_noise, all_noise) = noise.split_at(proxies);
-    let (mut low_softmax, mut high_softmax) = (vec![0.0; proxies], vec![0.0; proxies]);
-    let per_temperature = (1.0 / temperature) as f32;
-    maximum(i, j, pair_largest);
-    let low = softmax(pair_largest, pair_noise, per_temperature, None, &mut low_softmax);
-    maximum(k, pair_largest, all_largest);
-    let left_out = (!loss.equal_ancestors).then_some(low);
-    let high = softmax(all_largest, all_noise, per_temperature, left_out, &mut high_softmax);
-    let (value, slopes) = loss.hinge([i, j, k], [low, high]);
-    if slopes == [0.0; 3] {
-        let nothing = [Vec::new(), Vec::new()];
-        return Drawn { value, ancestors: [low, high], slopes, softmaxes: nothing, means: [0.0; 2] };
-    }
-    let means = [&low_softmax, &high_softmax].map(|softmax| mean_pull(softmax, [i, j, k], slopes));
-    Drawn { value, ancestors: [low, high], slopes, softmaxes: [low_softmax, high_softmax], means }
-}
-
-#[with_simd]
-fn fill<S: Simd, N: Reciprocals>(reciprocals: &mut N, triplet: usize, numbers: &mut [f32]) {
-    reciprocals.fill(triplet, numbers);
-}
-
-#[with_simd]
-fn maximum<S: Simd>(a: &[f32], b: &[f32], out: &mut [f32]) {
-    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
-        *out = if a > b { *a } else { *b };
-    }
-}
-
-/// Writes the softmax of −M/τ + g, and returns the place of its largest number, the first of equals. The proxy that is
-/// left out has 0.
-#[with_simd]
-fn softmax<S: Simd>(
-    largest: &[f32],
-    reciprocals: &[f32],
-    per_temperature: f32,
-    left_out: Option<usize>,
-    softmax: &mut [f32],
-) -> usize {
-    // The smallest distance that counts has the exponential 1, so the largest weight is never 0.
-    let smallest = lanes(largest, f32::INFINITY, |a, b| if a < b { a } else { b }, left_out);
-    for (weight, (largest, reciprocal)) in softmax.iter_mut().zip(largest.iter().zip(reciprocals)) {
-        *weight = exp((smallest - largest) * per_temperature) * reciprocal;
-    }
-    if let Some(left_out) = left_out {
-        softmax[left_out] = 0.0;
-    }
-    let sum = lanes(softmax, 0.0, |a, b| a + b, None);
-    let highest = lanes(softmax, 0.0, |a, b| if a > b { a } else { b }, None);
-    let chosen = softmax.iter().position(|weight| *weight == highest).unwrap_or(0);
-    // Not times 1/sum: a softmax of one proxy is exactly 1, and its gradient exactly 0 however small τ is.
-    softmax.iter_mut().for_each(|weight| *weight /= sum);
-    chosen
-}
-
-/// Folds numbers lane by lane, then the lanes.
-#[inline(always)]
-fn lanes(numbers: &[f32], start: f32, fold: impl Fn(f32, f32) -> f32, left_out: Option<usize>) -> f32 {
-    let mut partial = [start; LANES];
-    let mut fold_all = |numbers: &[f32]| {
-        let (chunks, rest) = numbers.as_chunks::<LANES>();
-        for numbers in chunks {
-            for lane in 0..LANES {
-                partial[lane] = fold(partial[lane], numbers[lane]);
-            }
-        }
-        for (partial, number) in partial.iter_mut().zip(rest) {
-            *partial = fold(*partial, *number);
-        }
-    };
-    match left_out {
-        None => fold_all(numbers),
-        Some(left_out) => {
-            fold_all(&numbers[..left_out]);
-            fold_all(&numbers[left_out + 1..]);
-        }
-    }
-    partial.into_iter().fold(start, fold)
-}
-
-/// Σ_ρ p(ρ) · pull(ρ), with pull(ρ) = Σ over the items of slope · d(item, ρ).
-#[with_simd]
-fn mean_pull<S: Simd>(softmax: &[f32], rows: [&[f32]; 3], slopes: [f32; 3]) -> f32 {
-    let [i, j, k] = rows.map(|row| &row[..softmax.len()]);
-    let mut partial = [0.0; LANES];
-    for start in (0..softmax.len()).step_by(LANES) {
-        let end = (start + LANES).min(softmax.len());
-        for (place, partial) in (start..end).zip(&mut partial) {
-            let pull = slopes[0] * i[place] + slopes[1] * j[place] + slopes[2] * k[place];
-            *partial += softmax[place] * pull;
-        }
-    }
-    partial.iter().sum()
-}
-
-/// Adds the slopes of one anchor's triplets to a part of the gradient.
-#[with_simd]
-fn add_run<'a, S: Simd>(
-    part: &mut Part,
-    temperature: f32,
     distances: Distances<'a>,
-    triplets: &Triplets,
-    run: Range<usize>,
-    drawn: &[Drawn],
-) {
-    let width = part.columns.len();
-    let first = part.columns.start;
-    let mut slopes = [[0.0; COLUMNS]; 3];
-    // For the last part, which may have fewer columns.
-    let mut copies = [[0.0; COLUMNS]; 5];
-    for (t, drawn) in run.zip(drawn) {
-        if drawn.slopes == [0.0; 3] {
-            continue;
+    rows: &'a Rows,
+    noise: N,
+    memory: &'a mut Memory,
+}
+
+impl<N: Reciprocals> Sampler<'_, N> {
+    fn step(&mut self, triplet: usize, items: [usize; 3], weights: &mut [[f32; LANES]]) -> Step {
+        let Self { loss, temperature, distances, rows, noise, memory: Memory { noise: numbers, pair, all } } =
+            self;
+        let per_temperature = (1.0 / *temperature) as f32;
+        for vectors in [&mut *numbers, &mut *pair, &mut *all] {
+            vectors.resize(rows.per_row, [0.0; LANES]);
         }
-        let items = triplets.get(t);
-        let [i, j, k] = items.map(|item| distances.row(item));
-        let [low, high] = &drawn.softmaxes;
-        let mut rows = [i, j, k, low, high].into_iter().zip(&mut copies);
-        let [i, j, k, low, high]: [&[f32; COLUMNS]; 5] = array::from_fn(|_| {
-            let (row, copy) = rows.next().expect("five rows");
-            row[first..].first_chunk().unwrap_or_else(|| {
-                copy[..width].copy_from_slice(&row[first..]);
-                copy
-            })
-        });
-        for column in 0..COLUMNS {
-            let (i, j, k) = (i[column], j[column], k[column]);
-            let pull = drawn.slopes[0] * i + drawn.slopes[1] * j + drawn.slopes[2] * k;
+        let [i, j, k] = items.map(|item| rows.row(item));
+        let (pair_weights, all_weights) = weights.split_at_mut(rows.per_row);
+
+        fill(noise, triplet, 0, distances.proxies, numbers);
+        let smallest = maximum(i, j, pair);
+        let (low, low_sum) = weigh(pair, smallest, numbers, per_temperature, pair_weights);
+
+        fill(noise, triplet, 1, distances.proxies, numbers);
+        if !loss.equal_ancestors {
+            pair.as_flattened_mut()[low] = OUTSIDE;
+            numbers.as_flattened_mut()[low] = 0.0;
+        }
+        let smallest = maximum(k, pair, all);
+        let (high, high_sum) = weigh(all, smallest, numbers, per_temperature, all_weights);
+
+        let ancestors = [low, high];
+        let (value, slopes) = loss.hinge(items.map(|item| distances.row(item)), ancestors);
+        let mut step = Step { value, ancestors, slopes, means: [0.0; 2], scales: [0.0; 2] };
+        if slopes != [0.0; 3] {
+            let sums = [low_sum, high_sum];
+            step.means = mean_pulls(weights, sums, [i, j, k], slopes, ancestors);
+            step.scales = sums.map(|sum| per_temperature / sum);
+        }
+        step
+    }
+}
+
+/// Fills the noise of one ancestor: 0 for what is not a proxy.
+#[with_simd]
+fn fill<S: Simd, N: Reciprocals>(
+    noise: &mut N,
+    triplet: usize,
+    ancestor: usize,
+    proxies: usize,
+    numbers: &mut [[f32; LANES]],
+) {
+    noise.fill(triplet, ancestor, numbers);
+    numbers.as_flattened_mut()[proxies..].fill(0.0);
+}
+
+/// Writes the larger of both distances, and returns the smallest of these.
+#[with_simd]
+fn maximum<S: Simd>(a: &[[f32; LANES]], b: &[[f32; LANES]], out: &mut [[f32; LANES]]) -> f32 {
+    let mut smallest = [f32::INFINITY; LANES];
+    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+        *out = array::from_fn(|lane| larger(a[lane], b[lane]));
+        // As a whole: a number that is assigned under a condition becomes a masked store, which is slow with AVX2.
+        smallest = array::from_fn(|lane| smaller(out[lane], smallest[lane]));
+    }
+    smallest.into_iter().fold(f32::INFINITY, f32::min)
+}
+
+/// Writes e^{(smallest − M)/τ + g}. Returns the place of the largest, the first of equals, and the sum.
+#[with_simd]
+fn weigh<S: Simd>(
+    largest: &[[f32; LANES]],
+    smallest: f32,
+    reciprocals: &[[f32; LANES]],
+    per_temperature: f32,
+    weights: &mut [[f32; LANES]],
+) -> (usize, f32) {
+    // The smallest distance has the exponential 1, so the largest weight is never 0.
+    let mut sums = [0.0; LANES];
+    let mut heaviest = [0.0; LANES];
+    for ((weights, largest), reciprocals) in weights.iter_mut().zip(largest).zip(reciprocals) {
+        *weights =
+            array::from_fn(|lane| exp((smallest - largest[lane]) * per_temperature) * reciprocals[lane]);
+        sums = array::from_fn(|lane| sums[lane] + weights[lane]);
+        heaviest = array::from_fn(|lane| larger(weights[lane], heaviest[lane]));
+    }
+    let heaviest = heaviest.into_iter().fold(0.0, f32::max);
+    let has_heaviest =
+        |weights: &[f32; LANES]| weights.iter().fold(false, |any, weight| any | (*weight == heaviest));
+    let vector = weights.iter().position(has_heaviest).unwrap_or(0);
+    let lane = weights[vector].iter().position(|weight| *weight == heaviest).unwrap_or(0);
+    (vector * LANES + lane, sums.into_iter().sum())
+}
+
+/// Σ_ρ p(ρ) · pull(ρ) of both softmaxes, with pull(ρ) = Σ over the items of slope · d(item, ρ).
+#[with_simd]
+fn mean_pulls<S: Simd>(
+    weights: &[[f32; LANES]],
+    sums: [f32; 2],
+    rows: [&[[f32; LANES]]; 3],
+    slopes: [f32; 3],
+    ancestors: [usize; 2],
+) -> [f32; 2] {
+    // As a difference to the pull of the ancestor. Where a softmax has one proxy, the mean is exactly its pull, and the
+    // gradient exactly 0 however small τ is.
+    let at_ancestor = ancestors.map(|proxy| pull(slopes, rows.map(|row| row[proxy / LANES][proxy % LANES])));
+    let mut partial = [[0.0; LANES]; 2];
+    let [i, j, k] = rows;
+    let (low, high) = weights.split_at(i.len());
+    for ((((i, j), k), low), high) in i.iter().zip(j).zip(k).zip(low).zip(high) {
+        for lane in 0..LANES {
+            let pull = pull(slopes, [i[lane], j[lane], k[lane]]);
+            partial[0][lane] += low[lane] * (pull - at_ancestor[0]);
+            partial[1][lane] += high[lane] * (pull - at_ancestor[1]);
+        }
+    }
+    array::from_fn(|n| at_ancestor[n] + partial[n].iter().sum::<f32>() / sums[n])
+}
+
+#[inline(always)]
+fn pull(slopes: [f32; 3], distances: [f32; 3]) -> f32 {
+    slopes[0] * distances[0] + slopes[1] * distances[1] + slopes[2] * distances[2]
+}
+
+/// Adds the slopes of a triplet to the part of the gradient that starts with this vector.
+#[with_simd]
+fn add<S: Simd>(
+    part: &mut [[f32; LANES]],
+    first: usize,
+    rows: &Rows,
+    items: [usize; 3],
+    step: &Step,
+    weights: &[[f32; LANES]],
+) {
+    let vectors = first..(first + PART).min(rows.per_row);
+    let in_part = part.len() / vectors.len();
+    let [i, j, k] = items.map(|item| &rows.row(item)[vectors.clone()]);
+    let (low, high) = weights.split_at(rows.per_row);
+    let (low, high) = (&low[vectors.clone()], &high[vectors.clone()]);
+    for vector in 0..vectors.len() {
+        let mut slopes = [[0.0; LANES]; 3];
+        for lane in 0..LANES {
+            let (i, j, k) = (i[vector][lane], j[vector][lane], k[vector][lane]);
+            let pull = pull(step.slopes, [i, j, k]);
             // M falls by −1/τ in the softmax; ρ_ijk is subtracted in the step.
-            let to_pair = low[column] * (drawn.means[0] - pull);
-            let to_all = high[column] * (pull - drawn.means[1]);
+            let to_pair = low[vector][lane] * (step.means[0] - pull) * step.scales[0];
+            let to_all = high[vector][lane] * (pull - step.means[1]) * step.scales[1];
             // A maximum passes its slope to the larger side, and half of it to each when they are equal.
-            let pair = if i > j { i } else { j };
+            let pair = larger(i, j);
             let to_k = to_all * share(k, pair);
             let to_pair = to_pair + to_all - to_k;
             let to_i = to_pair * share(i, j);
-            slopes[0][column] = to_i;
-            slopes[1][column] = to_pair - to_i;
-            slopes[2][column] = to_k;
+            slopes[0][lane] = to_i;
+            slopes[1][lane] = to_pair - to_i;
+            slopes[2][lane] = to_k;
         }
-        let per_temperature = 1.0 / temperature;
-        for ((item, slopes), slope) in items.into_iter().zip(&slopes).zip(drawn.slopes) {
-            let row = &mut part.slopes[item * width..][..width];
-            for (sum, slope) in row.iter_mut().zip(slopes) {
-                *sum += slope * per_temperature;
+        for (item, slopes) in items.into_iter().zip(slopes) {
+            let sums = &mut part[vector * in_part + item];
+            for lane in 0..LANES {
+                sums[lane] += slopes[lane];
             }
-            for (ancestor, sign) in drawn.ancestors.into_iter().zip([1.0, -1.0]) {
-                if part.columns.contains(&ancestor) {
-                    row[ancestor - first] += sign * slope;
-                }
+        }
+    }
+    for (item, slope) in items.into_iter().zip(step.slopes) {
+        for (proxy, sign) in step.ancestors.into_iter().zip([1.0, -1.0]) {
+            if vectors.contains(&(proxy / LANES)) {
+                part[(proxy / LANES - first) * in_part + item][proxy % LANES] += sign * slope;
             }
         }
     }
@@ -267,12 +294,16 @@ fn share(a: f32, b: f32) -> f32 {
 }
 
 #[cfg(feature = "parallel")]
-fn for_each_part(parts: &mut [Part], add: impl Fn(&mut Part) + Sync + Send) {
+fn for_each_part(
+    slopes: &mut [[f32; LANES]],
+    length: usize,
+    add: impl Fn(usize, &mut [[f32; LANES]]) + Sync + Send,
+) {
     use rayon::prelude::*;
-    parts.par_iter_mut().for_each(add);
+    slopes.par_chunks_mut(length).enumerate().for_each(|(part, slopes)| add(part, slopes));
 }
 
 #[cfg(not(feature = "parallel"))]
-fn for_each_part(parts: &mut [Part], add: impl Fn(&mut Part)) {
-    parts.iter_mut().for_each(add);
+fn for_each_part(slopes: &mut [[f32; LANES]], length: usize, add: impl Fn(usize, &mut [[f32; LANES]])) {
+    slopes.chunks_mut(length).enumerate().for_each(|(part, slopes)| add(part, slopes));
 }
