@@ -50,7 +50,8 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::ranks::{
-    Block, Counts, are_sorted, reference_items, shared_place, smooth_rank_loss, weighted_quotients,
+    Block, Counts, are_sorted, counts, reference_items, shared_levels, shared_places, smooth_rank_loss,
+    weighted_quotients,
 };
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
@@ -117,11 +118,8 @@ impl Objective for HapSurrogate {
         }
         let items = batch.items();
         let depth = items.labels.levels();
-        let (query_labels, item_labels) = (batch.labels, items.labels);
-        self.loss_by_sorting(batch.embeddings.clone(), reference_items(batch), depth, |query, levels| {
-            let place = |item| shared_place(query_labels, query, item_labels, item);
-            levels.extend((0..item_labels.len()).map(place));
-        })
+        let places = shared_places(batch.labels, items.labels);
+        self.loss_by_sorting(batch.embeddings.clone(), reference_items(batch), depth, places)
     }
 
     fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
@@ -133,10 +131,7 @@ impl HapSurrogate {
     /// In tensor operations: O(B² · K) for K positives of a query.
     fn compare(&self, batch: &Batch) -> Tensor<1> {
         let items = batch.items();
-        let shared: Vec<usize> = (0..batch.labels.len())
-            .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))
-            .map(|(query, item)| batch.labels.shared(query, items.labels, item).least)
-            .collect();
+        let shared = shared_levels(batch.labels, items.labels);
         self.loss_by_comparing(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
     }
 
@@ -177,11 +172,7 @@ impl HapSurrogate {
         };
         smooth_rank_loss(queries, items, &self.ranks, |query, Places { of_items, relevances }| {
             levels(query, of_items);
-            let mut counts = vec![0; depth + 1];
-            for &level in of_items.iter().filter(|&&level| level != Places::LEFT_OUT) {
-                counts[level as usize] += 1;
-            }
-            relevances.extend(self.settings.relevance.by_level(&counts));
+            relevances.extend(self.settings.relevance.by_level(&counts(of_items, depth)));
             if self.settings.order == ItemOrder::Relevances {
                 let by_level = relevances.clone();
                 relevances.sort_by(f64::total_cmp);

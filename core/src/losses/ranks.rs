@@ -74,7 +74,7 @@ pub(super) fn fine_class_loss(batch: &Batch, ranks: &SmoothRanks) -> Tensor<1> {
 
 /// The mean of the loss over queries, and its gradient G; if `symmetric`, G + Gᵀ.
 fn mean_by_ranks<S: Score + Element>(
-    scores: Vec<S>,
+    mut scores: Vec<S>,
     [queries, items]: [usize; 2],
     symmetric: bool,
     ranks: &SmoothRanks,
@@ -82,20 +82,20 @@ fn mean_by_ranks<S: Score + Element>(
 ) -> (f64, TensorData) {
     let mut gradient = vec![S::from_f64(0.0); scores.len()];
     let loss = ranks.batch(&scores, items, &mut gradient, places);
-    drop(scores);
     let mean = 1.0 / loss.queries().max(1) as f64;
     if symmetric {
-        gradient = plus_transposed(&gradient, items, mean);
+        // The memory of the scores is used again.
+        plus_transposed(&gradient, items, mean, &mut scores);
+        gradient = scores;
     } else {
         gradient.iter_mut().for_each(|slope| *slope = S::from_f64(slope.to_f64() * mean));
     }
     (loss.sum() * mean, TensorData::new(gradient, [queries, items]))
 }
 
-/// (G + Gᵀ) · c for a square matrix of this size, in blocks that stay in the first-level cache.
-fn plus_transposed<S: Score>(matrix: &[S], size: usize, factor: f64) -> Vec<S> {
+/// Writes (G + Gᵀ) · c for a square matrix of this size, in blocks that stay in the first-level cache.
+fn plus_transposed<S: Score>(matrix: &[S], size: usize, factor: f64, sums: &mut [S]) {
     const BLOCK: usize = 32;
-    let mut sums = vec![S::from_f64(0.0); matrix.len()];
     let bands: Vec<_> = sums.chunks_mut(BLOCK * size).enumerate().collect();
     each_in_order(bands, |(band, sums)| {
         for first in (0..size).step_by(BLOCK) {
@@ -107,7 +107,6 @@ fn plus_transposed<S: Score>(matrix: &[S], size: usize, factor: f64) -> Vec<S> {
             }
         }
     });
-    sums
 }
 
 /// Whether the ranks of a batch are computed on the CPU: they are if it is there, if labels are unknown, because a query
@@ -137,31 +136,58 @@ fn by_fine_class<'a>(queries: &'a Labels, items: &'a Labels) -> impl Fn(usize, &
     }
 }
 
-/// The place of an item whose place is its shared level with the query: left out if it is not decided. A query whose label
-/// is known down to level d ranks by the levels 1 … d, at which an item of its own class has the place d.
-pub(super) fn shared_place(queries: &Labels, query: usize, items: &Labels, item: usize) -> u32 {
-    let SharedInterval { least, most } = queries.shared(query, items, item);
-    if least >= most.min(queries.known(query)) { least as u32 } else { Places::LEFT_OUT }
+/// Fills in the places of a query's items where these are the shared levels. An item is left out if its level is not
+/// decided. A query whose label is known down to level d ranks by the levels 1 … d, at which an item of its own class has
+/// the place d.
+pub(super) fn shared_places<'a>(
+    queries: &'a Labels,
+    items: &'a Labels,
+) -> impl Fn(usize, &mut Vec<u32>) + Sync + 'a {
+    let are_classes = queries.are_classes() && items.are_classes();
+    let columns: Vec<Vec<u32>> = match are_classes {
+        true => (1..=items.levels()).map(|level| items.column(level)).collect(),
+        false => Vec::new(),
+    };
+    let place = |query, item| {
+        let SharedInterval { least, most } = queries.shared(query, items, item);
+        if least >= most.min(queries.known(query)) { least as u32 } else { Places::LEFT_OUT }
+    };
+    move |query, places| {
+        if !are_classes {
+            places.extend((0..items.len()).map(|item| place(query, item)));
+            return;
+        }
+        // Level by level, so that the comparisons run in vectors.
+        places.resize(items.len(), 0);
+        for ((level, class), column) in (0..).zip(queries.row(query)).zip(&columns) {
+            for (place, other) in places.iter_mut().zip(column) {
+                *place += u32::from((*place == level) & (other == class));
+            }
+        }
+    }
 }
 
-/// The places of a loss on all levels: the shared level of each item with the query, see [`shared_place`]. `relevances`
-/// gets the number of items of each level and gives the relevance of each level.
+/// The places of a loss on all levels, see [`shared_places`]. `relevances` gets the number of items of each level and gives
+/// the relevance of each level.
 pub(super) fn by_shared_level<'a>(
     queries: &'a Labels,
     items: &'a Labels,
     relevances: impl Fn(&[usize]) -> Vec<f64> + Sync + 'a,
 ) -> impl Fn(usize, &mut Places) + Sync + 'a {
+    let places_of_items = shared_places(queries, items);
     move |query, places| {
-        let mut counts = vec![0; items.levels() + 1];
-        for item in 0..items.len() {
-            let place = shared_place(queries, query, items, item);
-            if let Some(count) = counts.get_mut(place as usize) {
-                *count += 1;
-            }
-            places.of_items.push(place);
-        }
-        places.relevances.extend(relevances(&counts));
+        places_of_items(query, &mut places.of_items);
+        places.relevances.extend(relevances(&counts(&places.of_items, items.levels())));
     }
+}
+
+/// The number of items at each level 0 … `depth`.
+pub(super) fn counts(places: &[u32], depth: usize) -> Vec<usize> {
+    let mut counts = vec![0; depth + 1];
+    for &place in places.iter().filter(|&&place| place != Places::LEFT_OUT) {
+        counts[place as usize] += 1;
+    }
+    counts
 }
 
 /// The shared level of each query with each item, row by row.
@@ -327,10 +353,25 @@ mod tests {
     }
 
     #[test]
+    fn places_of_known_classes_are_the_shared_levels() {
+        let row = |item: u32| [item % 2, item % 6, item % 30];
+        let labels = |items: Range<u32>| Labels::new(3, items.flat_map(row).collect()).unwrap();
+        let (queries, items) = (labels(3..45), labels(0..100));
+        let places_of_items = shared_places(&queries, &items);
+        for query in 0..queries.len() {
+            let mut places = Vec::new();
+            places_of_items(query, &mut places);
+            let expected = (0..items.len()).map(|item| queries.shared(query, &items, item).least as u32);
+            assert!(expected.eq(places), "{query}");
+        }
+    }
+
+    #[test]
     fn a_matrix_is_added_to_its_transpose() {
         for size in [1, 2, 31, 32, 33, 70] {
             let matrix: Vec<f32> = (0..size * size).map(|place| (place * place % 101) as f32).collect();
-            let sum = plus_transposed(&matrix, size, 2.0);
+            let mut sum = vec![f32::NAN; size * size];
+            plus_transposed(&matrix, size, 2.0, &mut sum);
             let entry = |place: usize| 2.0 * (matrix[place] + matrix[place % size * size + place / size]);
             assert!((0..size * size).all(|place| sum[place] == entry(place)), "{size}");
         }
