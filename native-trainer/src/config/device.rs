@@ -54,10 +54,7 @@ fn not_built_in(name: DeviceName) -> anyhow::Error {
 pub fn open_pair_sums(name: DeviceName) -> Result<Option<Box<dyn PairSums>>> {
     match name {
         DeviceName::Cpu => Ok(None),
-        DeviceName::Auto => {
-            let mut gpus = BACK_ENDS.into_iter().filter_map(|name| gpu_sums(name)?.ok());
-            Ok(gpus.find(|gpu| gpu.is_quick()))
-        }
+        DeviceName::Auto => Ok(BACK_ENDS.into_iter().find_map(quick_gpu_sums)),
         _ if !is_built_in(name) => Err(not_built_in(name)),
         _ => match gpu_sums(name) {
             Some(gpu) => gpu.map(Some),
@@ -67,6 +64,18 @@ pub fn open_pair_sums(name: DeviceName) -> Result<Option<Box<dyn PairSums>>> {
             )),
         },
     }
+}
+
+/// This device to add up for the scores of evaluations, if it is a GPU that is likely to be quicker than the CPU and adds
+/// up as it does.
+pub fn pair_sums(device: &Device) -> Option<Box<dyn PairSums>> {
+    let name = BACK_ENDS.into_iter().find(|&name| built_in(name).as_ref() == Some(device))?;
+    quick_gpu_sums(name)
+}
+
+/// The GPU of a back end, if there is one that adds up as the CPU does and is likely to be quicker.
+fn quick_gpu_sums(name: DeviceName) -> Option<Box<dyn PairSums>> {
+    gpu_sums(name)?.ok().filter(|gpu| gpu.is_quick())
 }
 
 /// The GPU of a back end, if this build and this machine have it.

@@ -12,11 +12,14 @@ use akin_core::encoder::Encoder;
 use akin_core::evaluate::{
     self, EvaluationConfig, Execution, Labelled, Report, Sets, Step, evaluate_without_junk,
 };
+use akin_core::pair_sums::PairSums;
+use akin_core::similarity::Similarity;
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 
 use super::certainty::Certainty;
+use crate::config::device;
 use crate::data::Dataset;
 use crate::pictures::features::Features;
 use crate::pictures::forward::{BATCH, forward_pictures, to_vec};
@@ -149,11 +152,12 @@ impl Evaluation {
     }
 }
 
-/// Embeds the evaluation splits of a data set from their pictures and scores them.
+/// Embeds the evaluation splits of a data set from their pictures and scores them. If the device is a GPU, it adds up for the
+/// scores.
 ///
 /// # Errors
 ///
-/// As [`embed`], and a config that does not fit the data.
+/// As [`embed`], a config that does not fit the data, and a device that fails.
 pub fn evaluate_dataset(
     encoder: &Encoder,
     dataset: &Dataset,
@@ -162,7 +166,8 @@ pub fn evaluate_dataset(
     device: &Device,
     progress: Progress,
 ) -> Result<Evaluation> {
-    evaluate_splits(dataset, config, progress, |items| embed(encoder, pictures, items, device, progress))
+    let splits = embed_splits(dataset, |items| embed(encoder, pictures, items, device, progress))?;
+    score(dataset, config, progress, splits, device::pair_sums(device).as_deref())
 }
 
 /// Warns if everything that is ranked has the same embedding.
@@ -206,7 +211,17 @@ pub fn evaluate_splits(
     progress: Progress,
     embed: impl Fn(&[usize]) -> Result<Embedded>,
 ) -> Result<Evaluation> {
-    let (queries, gallery) = embed_splits(dataset, embed)?;
+    score(dataset, config, progress, embed_splits(dataset, embed)?, None)
+}
+
+/// Scores the embeddings of the queries and, if it is a separate split, the gallery.
+fn score(
+    dataset: &Dataset,
+    config: &EvaluationConfig,
+    progress: Progress,
+    (queries, gallery): (Embedded, Option<Embedded>),
+    device: Option<&dyn PairSums>,
+) -> Result<Evaluation> {
     warn_if_equal(&gallery.as_ref().unwrap_or(&queries).embeddings)?;
     let query_labels = dataset.labels.select(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels.select(&gallery.items));
@@ -250,9 +265,10 @@ pub fn evaluate_splits(
             .map(|(gallery, labels)| Labelled { embeddings: &gallery.embeddings, labels }.into()),
         places: None,
         config,
-        execution: Execution { progress: &|step| bars.advance(step), ..Execution::default() },
+        execution: Execution { progress: &|step| bars.advance(step), device, ..Execution::default() },
     }
     .report()?;
+    bars.say_device(device, config);
     Ok(Evaluation { queries, gallery, report })
 }
 
@@ -295,8 +311,11 @@ impl EvaluationBars {
         }
     }
 
-    /// Says which device has added up, and how many pairs it has left to the CPU.
-    pub fn say_device(&self, name: &str) {
+    /// Says that the device, if there is one, has added up, and how many pairs it has left to the CPU. Bits are counted on
+    /// the CPU.
+    pub fn say_device(&self, device: Option<&dyn PairSums>, config: &EvaluationConfig) {
+        let Some(device) = device.filter(|_| config.similarity != Similarity::Hamming) else { return };
+        let name = device.name();
         let left = counted(self.left_to_cpu.load(Ordering::Relaxed) as usize, "pair", "pairs");
         self.progress.say("Added up", &format!("on {name}, which left {left} to the CPU"));
     }

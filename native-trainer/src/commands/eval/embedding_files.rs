@@ -387,9 +387,7 @@ impl EmbeddingFiles {
                 ..Execution::default()
             },
         })?;
-        if let Some(device) = self.device.as_ref().filter(|_| config.similarity != Similarity::Hamming) {
-            bars.say_device(&device.name());
-        }
+        bars.say_device(self.device.as_deref(), config);
         Ok(result)
     }
 
