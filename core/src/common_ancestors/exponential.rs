@@ -17,8 +17,8 @@ pub(super) fn noise(draws: ChaCha8Rng) -> impl Fn(u64) -> ReciprocalDraws + Sync
 
 /// A source of 1/E.
 pub(super) trait Reciprocals {
-    /// Fills the numbers of a triplet for ρ_ij (0) or ρ_ijk (1), and after those of the proxies any. They are asked for
-    /// in this order.
+    /// Fills the numbers of a triplet: first for ρ_ij (ancestor 0), then for ρ_ijk (1). What stands behind the numbers of
+    /// the proxies does not matter.
     fn fill(&mut self, triplet: usize, ancestor: usize, numbers: &mut [[f32; LANES]]);
 }
 

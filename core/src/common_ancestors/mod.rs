@@ -10,7 +10,7 @@
 //!   for a triplet. The pairs (i, j) of one anchor are drawn often, and their minima are computed once.
 //! - **Draws from the softmax.** Its gradient needs the noise of every proxy, because it goes through the softmax *with*
 //!   the noise. e^{−M/τ + g} = e^{−M/τ} / E with E from Exp(1), so a draw costs one logarithm and one exponential. Each
-//!   anchor has a generator of its own ([Xoshiro](xoshiro), in vectors), which draws the noise where it is used.
+//!   anchor has a generator of its own (xoshiro128++, in vectors), which draws the noise where it is used.
 //! - **Gradients** go to the rows of the three items. With eq. 7 these are six numbers a triplet. With the softmax they are
 //!   three rows, which are added up in blocks of columns: a thread has a block of its own and goes through the triplets
 //!   in order, so that the number of threads changes no digit.

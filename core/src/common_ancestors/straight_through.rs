@@ -87,7 +87,7 @@ pub(super) fn sum<N: Reciprocals>(
 #[derive(Default)]
 struct Drawn {
     steps: Vec<Step>,
-    /// For each step the weights of ρ_ij, then those of ρ_ijk: its softmaxes, but for a factor.
+    /// For each step the weights for ρ_ij, then those for ρ_ijk: its softmaxes times a factor.
     weights: Vec<[f32; LANES]>,
 }
 
@@ -99,7 +99,7 @@ struct Step {
     slopes: [f32; 3],
     /// The mean of the pull in each softmax.
     means: [f32; 2],
-    /// What makes each softmax, divided by τ, of the weights.
+    /// The factor that turns each row of weights into its softmax divided by τ.
     scales: [f32; 2],
 }
 
@@ -175,7 +175,8 @@ fn maximum<S: Simd>(a: &[[f32; LANES]], b: &[[f32; LANES]], out: &mut [[f32; LAN
     let mut smallest = [f32::INFINITY; LANES];
     for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
         *out = array::from_fn(|lane| larger(a[lane], b[lane]));
-        // As a whole: a number that is assigned under a condition becomes a masked store, which is slow with AVX2.
+        // The whole array is assigned: a number that is assigned under a condition becomes a masked store, which is slow
+        // with AVX2.
         smallest = array::from_fn(|lane| smaller(out[lane], smallest[lane]));
     }
     smallest.into_iter().fold(f32::INFINITY, f32::min)
@@ -216,8 +217,8 @@ fn mean_pulls<S: Simd>(
     slopes: [f32; 3],
     ancestors: [usize; 2],
 ) -> [f32; 2] {
-    // As a difference to the pull of the ancestor. Where a softmax has one proxy, the mean is exactly its pull, and the
-    // gradient exactly 0 however small τ is.
+    // Pulls are taken as differences to the pull of the ancestor. Where a softmax has one proxy, the mean is exactly its
+    // pull, and the gradient is exactly 0, however small τ is.
     let at_ancestor = ancestors.map(|proxy| pull(slopes, rows.map(|row| row[proxy / LANES][proxy % LANES])));
     let mut partial = [[0.0; LANES]; 2];
     let [i, j, k] = rows;

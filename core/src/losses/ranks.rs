@@ -136,7 +136,7 @@ fn by_fine_class<'a>(queries: &'a Labels, items: &'a Labels) -> impl Fn(usize, &
     }
 }
 
-/// Fills in the places of a query's items where these are the shared levels. An item is left out if its level is not
+/// Fills in the places of a query's items: their shared levels with it. An item is left out if its level is not
 /// decided. A query whose label is known down to level d ranks by the levels 1 … d, at which an item of its own class has
 /// the place d.
 pub(super) fn shared_places<'a>(

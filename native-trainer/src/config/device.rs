@@ -69,6 +69,10 @@ pub fn open_pair_sums(name: DeviceName) -> Result<Option<Box<dyn PairSums>>> {
 /// This device to add up for the scores of evaluations, if it is a GPU that is likely to be quicker than the CPU and adds
 /// up as it does.
 pub fn pair_sums(device: &Device) -> Option<Box<dyn PairSums>> {
+    // The other back ends need not work on this machine.
+    if is_cpu(device) {
+        return None;
+    }
     let name = BACK_ENDS.into_iter().find(|&name| built_in(name).as_ref() == Some(device))?;
     quick_gpu_sums(name)
 }
