@@ -146,6 +146,41 @@ fn distances_of_all_pairs_are_as_precise_as_those_of_single_pairs() {
     }
 }
 
+/// In f32 the CPU computes distances and their derivatives in one pass; in f64 they are tensor operations.
+#[test]
+fn one_pass_over_the_pairs_has_the_gradients_of_tensor_operations() {
+    // Near the rim f32 has few digits of 1 − c‖x‖². The last points lie at the rim, where most distances are capped.
+    for (c, deviation, tolerance) in
+        [(0.1, 0.01, 1e-6), (4.0, 0.1, 1e-6), (0.1, 1.0, 3e-3), (1.0, 100.0, 1e-2)]
+    {
+        let ball = ball(c);
+        let place = |seed, count| values(ball.project(matrix(rows(seed, count, deviation), DIMENSION)));
+        let (x, mut y) = (place(1, 21), place(2, 37));
+        // One pair coincides.
+        y[..DIMENSION].copy_from_slice(&x[..DIMENSION]);
+        let [single, double] = [DType::F32, DType::F64].map(|dtype| {
+            let tensor = |numbers: &Vec<f64>, columns| {
+                let shape = [numbers.len() / columns, columns];
+                Tensor::<2>::from_data(TensorData::new(numbers.clone(), shape), (&device(), dtype))
+            };
+            let [x, y] = [&x, &y].map(|points| tensor(points, DIMENSION).require_grad());
+            let distances = ball.distances(x.clone(), y.clone());
+            let weights =
+                normal(&mut stream(3, "test", &[]), 21 * 37, 1.0).into_iter().map(f64::from).collect();
+            let gradients = (distances.clone() * tensor(&weights, 37)).sum().backward();
+            [distances, x.grad(&gradients).unwrap(), y.grad(&gradients).unwrap()]
+                .map(|tensor| tensor.into_data().convert::<f64>().try_to_vec::<f64>().unwrap())
+        });
+        for (single, double) in single.iter().zip(&double) {
+            let largest = double.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+            for (a, b) in single.iter().zip(double) {
+                assert!((a - b).abs() <= tolerance * largest, "{a} is not {b} among {largest}, c = {c}");
+            }
+        }
+        assert_eq!(single[0][0], 0.0);
+    }
+}
+
 #[test]
 fn a_riemannian_gradient_is_scaled_by_the_inverse_metric_and_values_stay() {
     let gradient = |riemannian| {

@@ -76,6 +76,7 @@ use super::{
 use crate::common_ancestors::{AncestorLoss, Distances, TripletRules};
 use crate::geometry::{Geometry, Space};
 use crate::host::is_cpu;
+use crate::poincare::Ball;
 use crate::random::uniform;
 use crate::{Error, Kind, Result};
 
@@ -367,8 +368,10 @@ impl Hier {
 
     /// d, or on the sphere 2 − 2 x·y, of every row of x and y.
     pub fn distances(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
-        let scores = self.geometry.scores(x, y);
-        if self.geometry.space() == Space::Poincare { -scores } else { scores * -2.0 + 2.0 }
+        match self.geometry {
+            Geometry::Poincare { curvature, .. } => Ball { curvature }.distances(x, y),
+            Geometry::Cosine | Geometry::Binary => x.matmul(y.transpose()) * -2.0 + 2.0,
+        }
     }
 
     /// Draws the triplets of all anchors, from the distances between all items.

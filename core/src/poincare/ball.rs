@@ -5,6 +5,7 @@ use burn::tensor::{DType, Tensor, TensorData};
 use super::Curvature;
 use crate::host::is_cpu;
 use crate::panels::{Panels, SquaredDifference};
+use crate::threads::each_in_order;
 
 /// Shorter lengths count as this one, so that they can be divided by.
 const SHORTEST: f64 = 1e-5;
@@ -101,8 +102,13 @@ impl Ball {
     /// d(x, y) of every row of x, [B, d], and y, [M, d]: [B, M], in O(B·M) memory. It is accurate for close points,
     /// because ‖x − y‖² is summed over differences and not computed from inner products.
     pub fn distances(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
-        let slacks = self.slack(&x).matmul(self.slack(&y).transpose());
-        self.distance_from(squared_distances(&x, &y), slacks)
+        let slacks = [self.slack(&x), self.slack(&y).transpose()];
+        if x.dtype() == DType::F32 && is_cpu(&x.device()) {
+            return self.distances_on_cpu(x, y, slacks);
+        }
+        let [of_x, of_y] = slacks;
+        let squared = with_gradient_of(squared_distances(&x, &y), squared_for_gradient(x, y));
+        self.distance_from(squared, of_x.matmul(of_y))
     }
 
     /// λ_x = 2 / (1 − c‖x‖²), by which the ball stretches lengths at x: [B, 1].
@@ -135,6 +141,63 @@ impl Ball {
     /// 1 − c‖x‖², [B, 1].
     fn slack(&self, points: &Tensor<2>) -> Tensor<2> {
         -squared_length(points) * self.curvature.value() + 1.0
+    }
+
+    /// [`Self::distances`] in f32: values and derivatives in one pass over the pairs.
+    fn distances_on_cpu(&self, x: Tensor<2>, y: Tensor<2>, slacks: [Tensor<2>; 2]) -> Tensor<2> {
+        /// The rows of x that one thread takes at a time.
+        const ROWS: usize = 16;
+        let ([rows, dimension], [columns, _]) = (x.dims(), y.dims());
+        let (x_numbers, panels) = (numbers(&x), Panels::new(dimension, &numbers(&y)));
+        let [x_slacks, y_slacks] = slacks.each_ref().map(numbers);
+
+        let mut results = [(); 3].map(|()| vec![0.0; rows * columns]);
+        let [values, by_squared, by_slacks] = &mut results;
+        let block = ROWS * columns.max(1);
+        let blocks = values
+            .chunks_mut(block)
+            .zip(by_squared.chunks_mut(block))
+            .zip(by_slacks.chunks_mut(block))
+            .zip(x_numbers.chunks(ROWS * dimension))
+            .zip(x_slacks.chunks(ROWS));
+        each_in_order(blocks.collect(), |((((values, by_squared), by_slacks), x), x_slacks)| {
+            panels.add_up(x, values, columns, SquaredDifference);
+            let slacks = x_slacks.iter().flat_map(|x| y_slacks.iter().map(move |y| x * y));
+            for (((value, squared), slack), slacks) in
+                values.iter_mut().zip(by_squared).zip(by_slacks).zip(slacks)
+            {
+                [*value, *squared, *slack] = self.distance_and_slopes(*value, slacks);
+            }
+        });
+
+        let device = x.device().without_autodiff();
+        let [values, by_squared, by_slacks] =
+            results.map(|numbers| Tensor::from_data(TensorData::new(numbers, [rows, columns]), &device));
+        if !x.device().is_autodiff() && !y.device().is_autodiff() {
+            return values;
+        }
+        let [x_slacks, y_slacks] = slacks;
+        with_gradient_of(
+            values,
+            squared_for_gradient(x, y) * by_squared + x_slacks.matmul(y_slacks) * by_slacks,
+        )
+    }
+
+    /// [`Self::distance_from`] for one pair, and its derivatives with respect to `squared` and `slacks`.
+    fn distance_and_slopes(&self, squared: f32, slacks: f32) -> [f32; 3] {
+        let (c, root) = (self.curvature.value() as f32, self.root() as f32);
+        let denominator = slacks + squared * c;
+        let (apart, length) = (squared.sqrt(), denominator.sqrt());
+        let shifted = denominator + EPSILON as f32;
+        let argument = apart * length / shifted * root;
+        // NaN stays NaN, which f32::min would not keep.
+        let argument = if argument > STEEPEST as f32 { STEEPEST as f32 } else { argument };
+        let steepness = 1.0 / ((1.0 - argument) * (1.0 + argument) * shifted);
+
+        let by_slacks = apart * (EPSILON as f32 - denominator) / (length * shifted) * steepness;
+        let by_apart = if squared == 0.0 { 0.0 } else { length / apart * steepness };
+        // artanh z = ln(1 + 2z / (1 − z)) / 2
+        [(2.0 * argument / (1.0 - argument)).ln_1p() / root, by_apart + by_slacks * c, by_slacks]
     }
 
     /// With D = (1 − c‖x‖²)(1 − c‖y‖²) + c‖x − y‖², the denominator of (−x) ⊕ y, ‖(−x) ⊕ y‖ = ‖x − y‖ / √D.
@@ -178,33 +241,24 @@ fn artanh(x: Tensor<2>) -> Tensor<2> {
     (x.clone().log1p() - (-x).log1p()) * 0.5
 }
 
-/// ‖x − y‖² of every row of x and y, [B, M]. The value is a sum over differences, block by block. The gradient is
-/// that of ‖x‖² + ‖y‖² − 2 x·y; no terms of it cancel.
-fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
-    let products = x.clone().matmul(y.clone().transpose());
-    let linear = squared_length(x) + squared_length(y).transpose() - products * 2.0;
+/// The numbers of an f32 tensor.
+fn numbers(tensor: &Tensor<2>) -> Vec<f32> {
+    tensor.clone().without_autodiff().into_data().try_into_vec().expect("these are f32")
+}
 
-    let value = if x.dtype() == DType::F32 && is_cpu(&x.device()) {
-        squared_distances_on_cpu(x, y)
-    } else {
-        squared_distances_by_blocks(x, y)
-    };
+/// `value` with the gradient of `linear`. It is value + (linear − detach linear): the bracket is exactly 0.
+fn with_gradient_of(value: Tensor<2>, linear: Tensor<2>) -> Tensor<2> {
     value + (linear.clone() - linear.detach())
 }
 
-/// The value in vector instructions, with each pair's sum in f32.
-fn squared_distances_on_cpu(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
-    let numbers = |rows: &Tensor<2>| -> Vec<f32> {
-        rows.clone().without_autodiff().into_data().try_into_vec().expect("these are f32")
-    };
-    let ([rows, dimension], [columns, _]) = (x.dims(), y.dims());
-    let mut sums = vec![0.0; rows * columns];
-    Panels::new(dimension, &numbers(y)).add_up(&numbers(x), &mut sums, columns, SquaredDifference);
-    Tensor::from_data(TensorData::new(sums, [rows, columns]), &x.device().without_autodiff())
+/// ‖x‖² + ‖y‖² − 2 x·y of every row of x and y, [B, M]. No terms of its gradient cancel, but those of its value do.
+fn squared_for_gradient(x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
+    let lengths = squared_length(&x) + squared_length(&y).transpose();
+    lengths - x.matmul(y.transpose()) * 2.0
 }
 
-/// The value in tensor operations, some rows at a time.
-fn squared_distances_by_blocks(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
+/// ‖x − y‖² of every row of x and y, [B, M], summed over differences, some rows at a time. It has no gradient.
+fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
     let ([rows, dimension], [columns, _]) = (x.dims(), y.dims());
     let block = (BLOCK_ELEMENTS / (columns * dimension).max(1)).max(1);
     let plain = |rows: &Tensor<2>| rows.clone().without_autodiff();
