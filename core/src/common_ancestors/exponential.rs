@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::rows::LANES;
+use super::rows::{LANES, larger};
 use super::xoshiro::Xoshiro;
 
 /// Fills 1/E for draws E from Exp(1), so that e^z / E is e^{z + g} with g from Gumbel(0, 1). The anchor and the position
@@ -80,8 +80,7 @@ pub(super) fn reciprocal_ln(x: f32) -> f32 {
 /// e^x for x ≤ 0, to about 10⁻⁷ of itself; e⁻⁸⁰ below −80, so that a product with noise is not subnormal.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    // Not `max`, whose care for NaN costs three instructions.
-    let x = if x > -80.0 { x } else { -80.0 };
+    let x = larger(x, -80.0);
     // Adding this rounds to an integer, which is in the lowest bits then.
     const ROUND: f32 = 12_582_912.0;
     let rounded = x * std::f32::consts::LOG2_E + ROUND;

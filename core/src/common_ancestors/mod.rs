@@ -35,6 +35,7 @@ use std::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::threads::{Workspaces, each_in_order};
 use exponential::GivenDraws;
 
 pub use triplets::{TripletRules, Triplets, mutual_neighbours};
@@ -176,32 +177,16 @@ impl AncestorLoss {
 }
 
 /// For each run of triplets of one anchor: `run` with its number and place for its result, and with memory that is used
-/// again. On all threads with the feature `parallel`.
-#[cfg(feature = "parallel")]
+/// again.
 fn for_each_anchor<T: Send, M: Default + Send>(
     runs: &[Range<usize>],
     results: &mut [T],
     run: impl Fn(&mut M, usize, Range<usize>, &mut T) + Sync + Send,
 ) {
-    use rayon::prelude::*;
-    runs.par_iter()
-        .zip(results)
-        .enumerate()
-        .for_each_init(M::default, |memory, (number, (range, result))| {
-            run(memory, number, range.clone(), result)
-        });
-}
-
-#[cfg(not(feature = "parallel"))]
-fn for_each_anchor<T, M: Default>(
-    runs: &[Range<usize>],
-    results: &mut [T],
-    run: impl Fn(&mut M, usize, Range<usize>, &mut T),
-) {
-    let mut memory = M::default();
-    for (number, (range, result)) in runs.iter().zip(results).enumerate() {
-        run(&mut memory, number, range.clone(), result);
-    }
+    let memories = Workspaces::default();
+    each_in_order(runs.iter().zip(results).enumerate().collect(), |(number, (range, result))| {
+        memories.with(|memory| run(memory, number, range.clone(), result))
+    });
 }
 
 #[cfg(test)]

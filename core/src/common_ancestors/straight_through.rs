@@ -9,6 +9,7 @@ use macerator::{Simd, with_simd};
 use super::exponential::{Reciprocals, exp};
 use super::rows::{LANES, Rows, larger, smaller};
 use super::{AncestorLoss, Distances, Triplets, for_each_anchor};
+use crate::threads::each_in_order;
 
 /// Weights that are kept at a time: 4 MB.
 const BLOCK_NUMBERS: usize = 1 << 20;
@@ -47,7 +48,7 @@ pub(super) fn sum<N: Reciprocals>(
         for_each_anchor(runs, &mut drawn, |memory: &mut Memory, number, run, drawn| {
             let mut sampler = Sampler {
                 loss,
-                temperature,
+                per_temperature: (1.0 / temperature) as f32,
                 distances,
                 rows: &rows,
                 noise: noise((start + number) as u64),
@@ -62,7 +63,8 @@ pub(super) fn sum<N: Reciprocals>(
         });
         let drawn = &drawn[..runs.len()];
         sum += drawn.iter().flat_map(|drawn| &drawn.steps).map(|step| step.value).sum::<f64>();
-        for_each_part(&mut slopes, PART * items, |part, slopes| {
+        let parts = slopes.chunks_mut(PART * items).enumerate().collect();
+        each_in_order(parts, |(part, slopes)| {
             for (run, drawn) in runs.iter().zip(drawn) {
                 let weights = drawn.weights.chunks_exact(2 * rows.per_row);
                 for ((t, step), weights) in run.clone().zip(&drawn.steps).zip(weights) {
@@ -114,7 +116,8 @@ struct Memory {
 /// Draws the ancestors of one anchor's triplets.
 struct Sampler<'a, N> {
     loss: &'a AncestorLoss,
-    temperature: f64,
+    /// 1/τ.
+    per_temperature: f32,
     distances: Distances<'a>,
     rows: &'a Rows,
     noise: N,
@@ -123,9 +126,8 @@ struct Sampler<'a, N> {
 
 impl<N: Reciprocals> Sampler<'_, N> {
     fn step(&mut self, triplet: usize, items: [usize; 3], weights: &mut [[f32; LANES]]) -> Step {
-        let Self { loss, temperature, distances, rows, noise, memory: Memory { noise: numbers, pair, all } } =
-            self;
-        let per_temperature = (1.0 / *temperature) as f32;
+        let Self { loss, distances, rows, noise, memory: Memory { noise: numbers, pair, all }, .. } = self;
+        let per_temperature = self.per_temperature;
         for vectors in [&mut *numbers, &mut *pair, &mut *all] {
             vectors.resize(rows.per_row, [0.0; LANES]);
         }
@@ -292,19 +294,4 @@ fn share(a: f32, b: f32) -> f32 {
     let larger = if a > b { 0.5 } else { 0.0 };
     let smaller = if a < b { 0.5 } else { 0.0 };
     0.5 + larger - smaller
-}
-
-#[cfg(feature = "parallel")]
-fn for_each_part(
-    slopes: &mut [[f32; LANES]],
-    length: usize,
-    add: impl Fn(usize, &mut [[f32; LANES]]) + Sync + Send,
-) {
-    use rayon::prelude::*;
-    slopes.par_chunks_mut(length).enumerate().for_each(|(part, slopes)| add(part, slopes));
-}
-
-#[cfg(not(feature = "parallel"))]
-fn for_each_part(slopes: &mut [[f32; LANES]], length: usize, add: impl Fn(usize, &mut [[f32; LANES]])) {
-    slopes.chunks_mut(length).enumerate().for_each(|(part, slopes)| add(part, slopes));
 }

@@ -4,6 +4,7 @@ use macerator::{Simd, with_simd};
 
 use super::values::ItemValues;
 use super::{Memory, Path, ScoredPlaces, SmoothRanks};
+use crate::threads::{Workspaces, each_in_order};
 
 /// A score: f32 or f64.
 pub trait Score: Copy + Send + Sync {
@@ -64,9 +65,9 @@ impl Places {
     pub const LEFT_OUT: u32 = u32::MAX;
 }
 
-/// The memory of one thread.
+/// Memory that is used again for each query.
 #[derive(Default)]
-struct Thread {
+struct Workspace {
     places: Places,
     scores: Vec<f64>,
     descent: Vec<f64>,
@@ -91,17 +92,25 @@ impl SmoothRanks {
         gradient: &mut [S],
         places: impl Fn(usize, &mut Places) + Sync,
     ) -> BatchLoss {
-        let query = |thread: &mut Thread, (query, (scores, gradient)): (usize, (&[S], &mut [S]))| {
-            thread.places.of_items.clear();
-            thread.places.relevances.clear();
-            places(query, &mut thread.places);
-            self.query_of_batch(thread, scores, gradient)
-        };
-        BatchLoss(for_each_query(scores, items, gradient, query))
+        let workspaces = Workspaces::default();
+        let queries = scores.chunks(items).zip(gradient.chunks_mut(items)).enumerate().collect();
+        BatchLoss(each_in_order(queries, |(query, (scores, gradient))| {
+            workspaces.with(|workspace: &mut Workspace| {
+                workspace.places.of_items.clear();
+                workspace.places.relevances.clear();
+                places(query, &mut workspace.places);
+                self.query_of_batch(workspace, scores, gradient)
+            })
+        }))
     }
 
-    fn query_of_batch<S: Score>(&self, thread: &mut Thread, scores: &[S], gradient: &mut [S]) -> Option<f64> {
-        let Thread { places, scores: numbers, descent, memory } = thread;
+    fn query_of_batch<S: Score>(
+        &self,
+        workspace: &mut Workspace,
+        scores: &[S],
+        gradient: &mut [S],
+    ) -> Option<f64> {
+        let Workspace { places, scores: numbers, descent, memory } = workspace;
         assert_eq!(places.of_items.len(), scores.len(), "one place for each item");
         // The items that the query ranks, if they are not all.
         let ranked: Option<Vec<usize>> = places
@@ -161,30 +170,6 @@ pub(super) fn in_vectors<'a, S: Simd>(
     descent: &mut [f64],
 ) -> f64 {
     ranks.query::<S>(path, memory, &items, values, descent)
-}
-
-#[cfg(feature = "parallel")]
-fn for_each_query<S: Score>(
-    scores: &[S],
-    items: usize,
-    gradient: &mut [S],
-    query: impl Fn(&mut Thread, (usize, (&[S], &mut [S]))) -> Option<f64> + Sync,
-) -> Vec<Option<f64>> {
-    use rayon::prelude::*;
-    let rows = scores.par_chunks(items).zip(gradient.par_chunks_mut(items)).enumerate();
-    rows.map_init(Thread::default, |thread, row| query(thread, row)).collect()
-}
-
-#[cfg(not(feature = "parallel"))]
-fn for_each_query<S: Score>(
-    scores: &[S],
-    items: usize,
-    gradient: &mut [S],
-    query: impl Fn(&mut Thread, (usize, (&[S], &mut [S]))) -> Option<f64>,
-) -> Vec<Option<f64>> {
-    let mut thread = Thread::default();
-    let rows = scores.chunks(items).zip(gradient.chunks_mut(items)).enumerate();
-    rows.map(|row| query(&mut thread, row)).collect()
 }
 
 #[cfg(test)]
