@@ -3,7 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import { openSite, upload, waitForNotice, waitForRankings } from "./site.mjs";
+import {
+  inWorker,
+  openSite,
+  upload,
+  waitForNotice,
+  waitForRankings,
+} from "./site.mjs";
 
 const { visit } = await openSite("cpu");
 const image = (name) =>
@@ -125,4 +131,23 @@ test("other files are refused by name, and the next picture gets an answer", () 
     await upload(page, "holiday.jpg", jpeg);
     await waitForRankings(page, "image:holiday.jpg");
     assert.equal(await page.$("[data-testid=notice]"), null);
+  }));
+
+/** Every file is gone when the engine's worker reads it. */
+const removeFiles = inWorker(`
+  Blob.prototype.arrayBuffer = async () => {
+    throw new DOMException("The file could not be read", "NotReadableError");
+  };
+`);
+
+test("a picture that was removed after the choice is refused, and the gallery still answers", () =>
+  visit({ before: removeFiles }, async (page) => {
+    await upload(page, "own.jpg", jpeg);
+    const { code, text } = await waitForNotice(page);
+    assert.equal(code, "image");
+    assert.match(text, /own\.jpg.*cannot be read any more/i);
+    const [sample] = await page.$$(".samples [data-item]");
+    const item = await sample.getAttribute("data-item");
+    await sample.click();
+    await waitForRankings(page, `item:${item}`);
   }));

@@ -74,6 +74,9 @@ export interface Opened {
   running: Running;
 }
 
+/** `search_ms`: the time of the engine in milliseconds. */
+export type Searched = Ranked & { search_ms: number };
+
 /** The requests of the page: parameters and result of each kind. */
 export interface Calls {
   /** `cpuReason`: why only the CPU may run, after WebGPU has failed. */
@@ -88,7 +91,7 @@ export interface Calls {
     result: Opened;
   };
   encoder: { params: { index: number }; result: null };
-  embed: { params: { encoder: number; image: Uint8Array }; result: Embedded };
+  embed: { params: { encoder: number; image: Blob }; result: Embedded };
   rank: {
     params: {
       encoder: number;
@@ -98,8 +101,12 @@ export interface Calls {
       labels: Uint32Array | null;
       own: boolean;
     };
-    /** `search_ms`: the time of the engine in milliseconds. */
-    result: Ranked & { search_ms: number };
+    result: Searched;
+  };
+  /** `embed` and `rank` in one request, between which the engine does not wait for the page. */
+  search: {
+    params: { encoder: number; k: number; image: Blob; labels: Uint32Array | null; own: boolean };
+    result: { embedded: Embedded; ranked: Searched };
   };
   look: { params: { encoder: number; query: Uint8Array; item: Uint8Array }; result: Look };
   occlude: {

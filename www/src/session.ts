@@ -58,6 +58,8 @@ export class Session extends EventTarget {
   private bundle: (OpenBundle & { readonly address: string }) | null = null;
   private source: Source = { bundle: "", backend: null };
   private readonly encoders = new Map<number, Promise<void>>();
+  /** The encoders that are loaded. */
+  private readonly loaded = new Set<number>();
   /** The encoders whose download the reader accepted. */
   private readonly accepted = new Set<string>();
   private withdrawOffer: (() => void) | null = null;
@@ -75,7 +77,7 @@ export class Session extends EventTarget {
 
   /** Opens a bundle, unless it is open or being opened. The engine starts with the first one. */
   open(source: Source): Promise<OpenBundle> {
-    const isSame = source.bundle === this.source.bundle && source.backend === this.source.backend;
+    const isSame = this.isCurrent(source);
     if (this.opening && isSame) return this.opening;
     if (!isSame) this.stop("another bundle or back end was chosen");
     this.source = source;
@@ -115,12 +117,23 @@ export class Session extends EventTarget {
   encoder(index: number): Promise<void> {
     let load = this.encoders.get(index);
     if (!load) {
-      load = this.accept(index).then(() => {});
+      load = this.accept(index).then(() => {
+        if (this.encoders.get(index) === load) this.loaded.add(index);
+      });
       this.encoders.set(index, load);
       load.catch(() => this.encoders.get(index) === load && this.encoders.delete(index));
       void load.catch(() => {}).then(() => this.change(() => (this.loadingEncoder = null)));
     }
     return load;
+  }
+
+  /** Whether this encoder of this bundle is loaded, so that it answers without waiting. */
+  isReady(source: Source, encoder: number): boolean {
+    return this.isCurrent(source) && this.loaded.has(encoder);
+  }
+
+  private isCurrent({ bundle, backend }: Source): boolean {
+    return bundle === this.source.bundle && backend === this.source.backend;
   }
 
   /** Loads an encoder, if it is large only when the reader accepts the download. */
@@ -190,9 +203,7 @@ export class Session extends EventTarget {
     this.restarts++;
     this.lastLoss = failure;
     this.cpuReason = `The engine was restarted because ${failure.message}.`;
-    this.opening = null;
-    this.withdrawOffer?.();
-    this.encoders.clear();
+    this.forget();
     this.dispatchEvent(new Event("lost"));
   }
 
@@ -200,9 +211,15 @@ export class Session extends EventTarget {
     this.client.stop(failure("stopped", reason, ""));
     this.cpuReason = null;
     this.restarts = 0;
+    this.forget();
+  }
+
+  /** Forgets what the engine that is gone had loaded. */
+  private forget(): void {
     this.opening = null;
     this.withdrawOffer?.();
     this.encoders.clear();
+    this.loaded.clear();
   }
 
   private change(set: () => void): void {

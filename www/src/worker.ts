@@ -20,10 +20,12 @@ import type {
   Reply,
   Request,
   Running,
+  Searched,
 } from "./protocol.js";
-import type { ParityCheck } from "./messages/engine.js";
+import type { Embedded, ParityCheck } from "./messages/engine.js";
 import type { Network } from "./onnx.js";
 import { pageFile } from "./page-file.js";
+import { pictureBytes } from "./picture-file.js";
 
 interface Scope {
   readonly name: string;
@@ -127,9 +129,7 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
     case "encoder":
       return withFallback(() => loadEncoder(request.params.index));
     case "embed":
-      return withFallback(async () =>
-        rejectOnCrash(currentEngine().embed(request.params.encoder, request.params.image)),
-      );
+      return withFallback(() => embed(request.params.encoder, request.params.image));
     case "look":
       return withFallback(async () => {
         const { encoder, query, item } = request.params;
@@ -143,11 +143,13 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
       });
     case "rank":
       return withFallback(async () => {
-        const { encoder, k, item, embedding, labels, own } = request.params;
-        const vector = embedding ? Float32Array.from(embedding) : undefined;
-        const started = performance.now();
-        const ranked = currentEngine().rank(encoder, k, vector, item ?? undefined, labels ?? undefined, own);
-        return { ...ranked, search_ms: performance.now() - started };
+        return rank(request.params);
+      });
+    case "search":
+      return withFallback(async () => {
+        const { image, ...params } = request.params;
+        const embedded = await embed(params.encoder, image);
+        return { embedded, ranked: rank({ ...params, item: null, embedding: embedded.embedding }) };
       });
     case "startOwn":
       return withFallback(async () => {
@@ -182,6 +184,18 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
       return bytes;
     }
   }
+}
+
+async function embed(encoder: number, image: Blob): Promise<Embedded> {
+  const bytes = await pictureBytes(image);
+  return rejectOnCrash(currentEngine().embed(encoder, bytes));
+}
+
+function rank({ encoder, k, item, embedding, labels, own }: Calls["rank"]["params"]): Searched {
+  const vector = embedding ? Float32Array.from(embedding) : undefined;
+  const started = performance.now();
+  const ranked = currentEngine().rank(encoder, k, vector, item ?? undefined, labels ?? undefined, own);
+  return { ...ranked, search_ms: performance.now() - started };
 }
 
 /** The buffers of a result, which leave the worker without a copy. */

@@ -1,7 +1,6 @@
 import { Collection } from "../collection.js";
 import { failure, toFailure } from "../failure.js";
 import type { OwnLabels } from "../messages/engine.js";
-import { pictureBytes } from "../picture-file.js";
 import type { Manifest, OwnRows } from "../protocol.js";
 import { session, type OpenBundle, type Source } from "../session.js";
 import { identityOf } from "./identity.js";
@@ -318,14 +317,8 @@ async function embedAll(
 }
 
 async function embed({ file }: Photo, encoder: number) {
-  let image: Uint8Array;
   try {
-    image = await pictureBytes(file);
-  } catch {
-    return failure("image", "the file cannot be read any more", "choose the folder again");
-  }
-  try {
-    return Float32Array.from((await session.call("embed", { encoder, image })).embedding);
+    return Float32Array.from((await session.call("embed", { encoder, image: file })).embedding);
   } catch (error) {
     const failed = toFailure(error);
     if (failed.code === "image") return failed;

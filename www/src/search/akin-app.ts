@@ -121,7 +121,7 @@ export class AkinApp extends LightElement {
       <section class="ask" aria-label="Query">
         <akin-file
           .embeds=${search.embedsPictures}
-          @picture=${(event: CustomEvent<File>) => void search.searchPicture(event.detail)}
+          @picture=${(event: CustomEvent<File>) => search.searchPicture(event.detail)}
           @folder=${(event: CustomEvent<Promise<Folder>>) => void search.makeOwn(event.detail)}
           @reject=${(event: CustomEvent<Failure>) => search.rejectPicture(event.detail)}
         ></akin-file>

@@ -14,10 +14,9 @@ import { OwnGallery } from "../gallery/own-gallery.js";
 import type { Folder } from "../gallery/photos.js";
 import type { Kept } from "../gallery/store.js";
 import { relation } from "../kinship.js";
-import { pictureBytes } from "../picture-file.js";
 import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
-import type { Backend, Manifest } from "../protocol.js";
+import type { Backend, Manifest, Searched } from "../protocol.js";
 import type { Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../messages/engine.js";
 import type { ServedGallery, ServedQuery } from "../served/served-gallery.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
@@ -398,7 +397,8 @@ export class SearchController implements ReactiveController {
     const index = typeof encoder === "number" ? encoder : session.encoderNamed(encoder);
     if (index === null) throw new Error(`the bundle has no encoder ${encoder}`);
     await session.encoder(index);
-    return Array.from((await session.call("embed", { encoder: index, image })).embedding);
+    const blob = new Blob([image as Uint8Array<ArrayBuffer>]);
+    return Array.from((await session.call("embed", { encoder: index, image: blob })).embedding);
   }
 
   private async run(): Promise<void> {
@@ -438,11 +438,16 @@ export class SearchController implements ReactiveController {
     this.set({ timing: { whole: drawn - asked, ...parts, drawing: drawn - started } });
   }
 
-  /** The answer of an encoder. Adds its times to `parts`. */
+  /**
+   * The answer of an encoder. Adds its times to `parts`. If nothing has to be loaded, the engine is asked at once, and the
+   * page draws while it answers.
+   */
   private async answer(query: Query, encoder: number, parts: Omit<Parts, "drawing">): Promise<Answer> {
-    // Another view may have opened another bundle since.
-    await session.open(this.values);
-    await session.encoder(encoder);
+    if (!session.isReady(this.values, encoder)) {
+      // Another view may have opened another bundle since.
+      await session.open(this.values);
+      await session.encoder(encoder);
+    }
     if (this.served && !this.isOwn) return this.askServer(this.served, query, encoder, parts);
     // The results of a class can stand anywhere in the ranking.
     const all = this.classChoice ? (this.bundle?.collection.manifest.gallery.count ?? 0) : 0;
@@ -454,16 +459,8 @@ export class SearchController implements ReactiveController {
       parts.search += search_ms;
       return { encoder, ...ranked };
     }
-    const embedding = await this.embeddingOf(query.bytes, encoder, parts);
     const { labels } = query;
-    const { search_ms, ...ranked } = await session.call("rank", {
-      encoder,
-      k,
-      item: null,
-      embedding,
-      labels,
-      own: this.isOwn,
-    });
+    const { search_ms, ...ranked } = await this.rankPicture(query, encoder, k, parts);
     parts.search += search_ms;
     return {
       encoder,
@@ -481,7 +478,7 @@ export class SearchController implements ReactiveController {
   ): Promise<Answer> {
     const labels = query.kind === "image" ? query.labels : null;
     const asked: ServedQuery =
-      query.kind === "item" ? query : { embedding: await this.embeddingOf(query.bytes, encoder, parts) };
+      query.kind === "item" ? query : { embedding: await this.embeddingOf(query.file, encoder, parts) };
     const started = performance.now();
     const { results, votes, answers, ...ranked } = await served.rank(asked, Math.max(STRIP, this.k), this.classChoice);
     parts.search += performance.now() - started;
@@ -492,13 +489,41 @@ export class SearchController implements ReactiveController {
     return { encoder, ...ranked, results: kin, votes: labels ? null : votes, answers: labels ? null : answers };
   }
 
+  /** The ranking for the reader's picture, which is embedded if it was not. Adds the times of that to `parts`. */
+  private async rankPicture(
+    { file, labels }: Query & { kind: "image" },
+    encoder: number,
+    k: number,
+    parts: Omit<Parts, "drawing">,
+  ): Promise<Searched> {
+    const params = { encoder, k, labels, own: this.isOwn };
+    const known = this.embeddings.get(encoder);
+    if (known) return session.call("rank", { ...params, item: null, embedding: (await known).embedding });
+    const asked = session.call("search", { ...params, image: file });
+    await this.keepEmbedding(
+      encoder,
+      asked.then(({ embedded }) => embedded),
+      parts,
+    );
+    return (await asked).ranked;
+  }
+
   /** The embedding of the reader's picture. Adds its times to `parts` if it was not known. */
-  private async embeddingOf(image: Uint8Array, encoder: number, parts: Omit<Parts, "drawing">): Promise<number[]> {
+  private async embeddingOf(image: Blob, encoder: number, parts: Omit<Parts, "drawing">): Promise<number[]> {
     const known = this.embeddings.get(encoder);
     if (known) return (await known).embedding;
-    const asked = session.call("embed", { encoder, image });
-    this.embeddings.set(encoder, asked);
-    asked.catch(() => this.embeddings.get(encoder) === asked && this.embeddings.delete(encoder));
+    return this.keepEmbedding(encoder, session.call("embed", { encoder, image }), parts);
+  }
+
+  /** Keeps an embedding that was asked for. If that fails, it can be asked for again. */
+  private async keepEmbedding(
+    encoder: number,
+    asked: Promise<Embedded>,
+    parts: Omit<Parts, "drawing">,
+  ): Promise<number[]> {
+    const { embeddings } = this;
+    embeddings.set(encoder, asked);
+    asked.catch(() => embeddings.get(encoder) === asked && embeddings.delete(encoder));
     const { embedding, decode_ms, embed_ms } = await asked;
     parts.decoding += decode_ms;
     parts.network += embed_ms;
@@ -566,7 +591,7 @@ export class SearchController implements ReactiveController {
             ? { name: bundle.collection.name(query.item), picture: picture(query.item) }
             : {
                 name: "Your picture",
-                picture: () => originalPicture(new Blob([query.bytes as Uint8Array<ArrayBuffer>])),
+                picture: () => originalPicture(query.file),
               },
         item: { name: bundle.collection.name(item), picture: picture(item) },
       },
@@ -578,14 +603,13 @@ export class SearchController implements ReactiveController {
     this.setQuery({ kind: "item", item });
   }
 
-  async searchPicture(file: File): Promise<void> {
+  searchPicture(file: File): void {
     if (!this.embedsPictures) {
       this.rejectPicture(noEncoder(this.encoderName(this.shown.encoder)));
       return;
     }
     this.asked = performance.now();
-    const bytes = await pictureBytes(file);
-    this.setQuery({ kind: "image", name: file.name, bytes, url: URL.createObjectURL(file), labels: null });
+    this.setQuery({ kind: "image", name: file.name, file, url: URL.createObjectURL(file), labels: null });
   }
 
   rejectPicture(queryFailure: Failure): void {

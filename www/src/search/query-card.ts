@@ -10,8 +10,7 @@ import "../elements/thumb.js";
 
 /** The query: an item of the bundle, or the reader's own picture. */
 export type Query =
-  | { kind: "item"; item: number }
-  | { kind: "image"; name: string; bytes: Uint8Array; url: string; labels: Uint32Array | null };
+  { kind: "item"; item: number } | { kind: "image"; name: string; file: Blob; url: string; labels: Uint32Array | null };
 
 /** An identifier of the query: `item:7` or `image:NAME`. */
 export const queryKey = (query: Query | null): string =>
@@ -46,11 +45,7 @@ export function queryCard(
             ${unlike} ${held} ${votes.map((one) => voteTable(one, collection, votes.length > 1))}
             ${
               collection.depth > 0
-                ? html`<akin-labels
-                    .collection=${collection}
-                    .picture=${query.bytes}
-                    @label=${setLabels}
-                  ></akin-labels>`
+                ? html`<akin-labels .collection=${collection} .picture=${query.file} @label=${setLabels}></akin-labels>`
                 : nothing
             }
           </div>`
