@@ -1,6 +1,7 @@
-//! Whether numbers of a tensor can be computed in plain Rust without a trip between devices.
+//! Results that plain Rust computes from the numbers of a tensor: whether that needs no trip between devices, and how
+//! they come back with a gradient.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use burn_backend::Backend;
 use burn_dispatch::Dispatch;
 
@@ -11,6 +12,16 @@ use burn_dispatch::Dispatch;
 pub(crate) fn is_cpu(device: &Device) -> bool {
     let device = device.clone().without_autodiff();
     Dispatch::name(device.as_dispatch()) == "dispatch<flex>"
+}
+
+/// The numbers of an f32 matrix, row by row.
+pub(crate) fn numbers(matrix: &Tensor<2>) -> Vec<f32> {
+    matrix.clone().without_autodiff().into_data().try_into_vec().expect("these are f32")
+}
+
+/// `value` with the gradient of `linear`. It is value + (linear − detach linear): the bracket is exactly 0.
+pub(crate) fn with_gradient_of<const D: usize>(value: Tensor<D>, linear: Tensor<D>) -> Tensor<D> {
+    value + (linear.clone() - linear.detach())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use burn::module::Param;
 use burn::tensor::{Bool, Tensor, TensorData};
 
 use crate::geometry::normalise;
+use crate::host::with_gradient_of;
 use crate::taxonomy::{Labels, UNKNOWN, shared_interval};
 
 /// A constant matrix of these values, row by row, with the device and type of `like`.
@@ -102,11 +103,9 @@ pub(super) fn query_mean_weights(pairs: Tensor<2>) -> Tensor<2> {
     pairs / (counts.clamp_min(1.0) * queries)
 }
 
-/// The scalar `value`, with this `gradient` with respect to `inputs`. It is value + (g − detach g) with
-/// g = Σ gradient · inputs: the bracket is exactly 0, and its gradient is the given one.
+/// The scalar `value`, with this `gradient` with respect to `inputs`: that of Σ gradient · inputs.
 pub(super) fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
-    let linear = (inputs * gradient).sum();
-    value + (linear.clone() - linear.detach())
+    with_gradient_of(value, (inputs * gradient).sum())
 }
 
 /// Σ (sign r − r)² over all values r: their distance from the bits that they stand for. The signs are constants for the

@@ -75,7 +75,7 @@ use super::{
 };
 use crate::common_ancestors::{AncestorLoss, Distances, TripletRules};
 use crate::geometry::{Geometry, Space};
-use crate::host::is_cpu;
+use crate::host::{is_cpu, numbers};
 use crate::poincare::Ball;
 use crate::random::uniform;
 use crate::{Error, Kind, Result};
@@ -268,9 +268,8 @@ impl Objective for Hier {
         let names = ["hier ancestors of the batch", "hier ancestors of the proxies"];
         let loss = self.config.ancestor_loss();
         let mean = |((distances, triplets), name): ((Tensor<2>, Triplets), &str)| {
-            let plain = distances.clone().without_autodiff();
-            let (device, shape @ [_, proxies]) = (plain.device(), plain.dims());
-            let values: Vec<f32> = plain.into_data().try_into_vec().expect("these are f32");
+            let (device, shape @ [_, proxies]) = (distances.device().without_autodiff(), distances.dims());
+            let values = numbers(&distances);
             let values = Distances { values: &values, proxies };
             let (value, gradient) = loss.mean(values, &triplets, &batch.draws.stream(name));
             let gradient = Tensor::from_data(TensorData::new(gradient, shape), &device);

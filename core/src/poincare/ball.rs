@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Tensor, TensorData};
 
 use super::Curvature;
-use crate::host::is_cpu;
+use crate::host::{is_cpu, numbers, with_gradient_of};
 use crate::panels::{Panels, SquaredDifference};
 use crate::threads::each_in_order;
 
@@ -239,16 +239,6 @@ fn artanh(x: Tensor<2>) -> Tensor<2> {
     let cut = x.clone().clamp_max(STEEPEST) - x.clone();
     let x = x + cut.detach();
     (x.clone().log1p() - (-x).log1p()) * 0.5
-}
-
-/// The numbers of an f32 tensor.
-fn numbers(tensor: &Tensor<2>) -> Vec<f32> {
-    tensor.clone().without_autodiff().into_data().try_into_vec().expect("these are f32")
-}
-
-/// `value` with the gradient of `linear`. It is value + (linear − detach linear): the bracket is exactly 0.
-fn with_gradient_of(value: Tensor<2>, linear: Tensor<2>) -> Tensor<2> {
-    value + (linear.clone() - linear.detach())
 }
 
 /// ‖x‖² + ‖y‖² − 2 x·y of every row of x and y, [B, M]. No terms of its gradient cancel, but those of its value do.
