@@ -1,5 +1,5 @@
-//! Results that plain Rust computes from the numbers of a tensor: whether that needs no trip between devices, and how
-//! they come back with a gradient.
+//! What plain Rust computes on the CPU in place of tensor operations: whether a device allows it, the numbers of a tensor,
+//! and a result with a gradient.
 
 use burn::tensor::{Device, Tensor};
 use burn_backend::Backend;

@@ -108,8 +108,11 @@ test("the time of an answer covers the search and its way to the page", () =>
         return rank.apply(this, given);
       };
       const post = globalThis.postMessage.bind(globalThis);
-      globalThis.postMessage = (message, transfer) =>
+      globalThis.akinReplies = [];
+      globalThis.postMessage = (message, transfer) => {
+        globalThis.akinReplies.push(Object.keys(message.result ?? {}));
         setTimeout(() => post(message, transfer), 300);
+      };
     });
     await upload(page, "own.jpg", readFileSync(PICTURES[0]));
     await waitForRankings(page, "image:own.jpg");
@@ -121,8 +124,12 @@ test("the time of an answer covers the search and its way to the page", () =>
     );
     const { whole, decoding, network, search, drawing, rest } = parts;
     assert.ok(search >= 200, JSON.stringify(parts));
-    // The embedding and the ranking are one message.
     assert.ok(rest >= 300, JSON.stringify(parts));
+    const replies = await worker.evaluate(() => globalThis.akinReplies);
+    const embedding = replies.filter((keys) => keys.includes("embedded"));
+    assert.deepEqual(embedding, [["embedded", "ranked"]]);
+    // No second message has the ranking.
+    assert.ok(!replies.some((keys) => keys.includes("results")));
     const sum = decoding + network + search + drawing + rest;
     assert.ok(Math.abs(whole - sum) < 1e-6, JSON.stringify(parts));
   }));

@@ -142,9 +142,7 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
         return rejectOnCrash(currentEngine().occlude(encoder, image, ...vectors, row));
       });
     case "rank":
-      return withFallback(async () => {
-        return rank(request.params);
-      });
+      return withFallback(async () => rank(request.params));
     case "search":
       return withFallback(async () => {
         const { image, ...params } = request.params;

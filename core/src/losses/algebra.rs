@@ -103,7 +103,7 @@ pub(super) fn query_mean_weights(pairs: Tensor<2>) -> Tensor<2> {
     pairs / (counts.clamp_min(1.0) * queries)
 }
 
-/// The scalar `value`, with this `gradient` with respect to `inputs`: that of Σ gradient · inputs.
+/// The scalar `value`, which has this `gradient` with respect to `inputs`, as Σ gradient · inputs has.
 pub(super) fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     with_gradient_of(value, (inputs * gradient).sum())
 }

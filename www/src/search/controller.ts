@@ -48,6 +48,8 @@ export interface Looking {
 export const STRIP = 100;
 
 type Parameters = typeof parameters & typeof COMMON;
+/** The parts of an answer's time before the page draws it. */
+type EngineTimes = Omit<Parts, "drawing">;
 
 export class SearchController implements ReactiveController {
   loading: "loading" | "ready" | "error" = "loading";
@@ -429,7 +431,7 @@ export class SearchController implements ReactiveController {
   }
 
   /** Shows how long the answer took, once its results are drawn. */
-  private async time(queryNumber: number, asked: number, parts: Omit<Parts, "drawing">): Promise<void> {
+  private async time(queryNumber: number, asked: number, parts: EngineTimes): Promise<void> {
     const started = performance.now();
     await this.host.updateComplete;
     await nextFrame();
@@ -442,7 +444,7 @@ export class SearchController implements ReactiveController {
    * The answer of an encoder. Adds its times to `parts`. If nothing has to be loaded, the engine is asked at once, and the
    * page draws while it answers.
    */
-  private async answer(query: Query, encoder: number, parts: Omit<Parts, "drawing">): Promise<Answer> {
+  private async answer(query: Query, encoder: number, parts: EngineTimes): Promise<Answer> {
     if (!session.isReady(this.values, encoder)) {
       // Another view may have opened another bundle since.
       await session.open(this.values);
@@ -470,12 +472,7 @@ export class SearchController implements ReactiveController {
   }
 
   /** The answer of the server, which gets the embedding of the reader's picture and not the picture. */
-  private async askServer(
-    served: ServedGallery,
-    query: Query,
-    encoder: number,
-    parts: Omit<Parts, "drawing">,
-  ): Promise<Answer> {
+  private async askServer(served: ServedGallery, query: Query, encoder: number, parts: EngineTimes): Promise<Answer> {
     const labels = query.kind === "image" ? query.labels : null;
     const asked: ServedQuery =
       query.kind === "item" ? query : { embedding: await this.embeddingOf(query.file, encoder, parts) };
@@ -494,7 +491,7 @@ export class SearchController implements ReactiveController {
     { file, labels }: Query & { kind: "image" },
     encoder: number,
     k: number,
-    parts: Omit<Parts, "drawing">,
+    parts: EngineTimes,
   ): Promise<Searched> {
     const params = { encoder, k, labels, own: this.isOwn };
     const known = this.embeddings.get(encoder);
@@ -509,18 +506,14 @@ export class SearchController implements ReactiveController {
   }
 
   /** The embedding of the reader's picture. Adds its times to `parts` if it was not known. */
-  private async embeddingOf(image: Blob, encoder: number, parts: Omit<Parts, "drawing">): Promise<number[]> {
+  private async embeddingOf(image: Blob, encoder: number, parts: EngineTimes): Promise<number[]> {
     const known = this.embeddings.get(encoder);
     if (known) return (await known).embedding;
     return this.keepEmbedding(encoder, session.call("embed", { encoder, image }), parts);
   }
 
   /** Keeps an embedding that was asked for. If that fails, it can be asked for again. */
-  private async keepEmbedding(
-    encoder: number,
-    asked: Promise<Embedded>,
-    parts: Omit<Parts, "drawing">,
-  ): Promise<number[]> {
+  private async keepEmbedding(encoder: number, asked: Promise<Embedded>, parts: EngineTimes): Promise<number[]> {
     const { embeddings } = this;
     embeddings.set(encoder, asked);
     asked.catch(() => embeddings.get(encoder) === asked && embeddings.delete(encoder));
