@@ -146,8 +146,8 @@ fn add_up<S: Simd, T: Term, N: Number>(
     stride: usize,
     term: T,
 ) {
-    /// Some panels stay in the second-level cache while all queries meet them: 512 KiB.
-    const CACHED: usize = 512 << 10;
+    /// Some panels stay in the second-level cache, beside queries and sums, while all queries meet them: 256 KiB.
+    const CACHED: usize = 256 << 10;
     let _ = term;
     let wide = S::lanes32() == 16;
     let cached = (CACHED / size_of::<[N; PANEL]>() / dimension).max(1) * dimension;

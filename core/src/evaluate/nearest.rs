@@ -6,18 +6,17 @@ use crate::Result;
 use crate::embeddings::Rows;
 use crate::ranking::sort_key;
 use crate::search::{Hit, top_k};
-use crate::similarity::{Items, Similarity};
+use crate::similarity::Similarity;
 use crate::threads::each_in_order;
 
-/// The number of queries that a thread scores at once with a block of the gallery, and of items prepared at a time.
+/// The number of queries that a thread scores at once with a block of the gallery.
 const QUERIES: usize = 64;
-const PART: usize = 1024;
 
 /// The `k` nearest items of the gallery for each query, or all items if there are fewer; best first, ties in gallery order.
 /// Without a gallery each query finds the other queries, never itself.
 ///
-/// The results are those of [`Gallery::nearest`](crate::search::Gallery::nearest). The gallery goes by once, in blocks of
-/// [`Execution::items`], so that memory holds two of them, prepared, and the results.
+/// The results are those of [`Gallery::nearest`](crate::search::Gallery::nearest). The gallery goes by once, in blocks,
+/// of which [`Execution::gallery_memory`] holds two, prepared.
 ///
 /// # Errors
 ///
@@ -43,20 +42,13 @@ pub fn nearest(
     let length = execution.block(ranked.dimension());
     for first in (0..ranked.len()).step_by(length) {
         let end = ranked.len().min(first + length);
-        let block: Vec<u32> = (first as u32..end as u32).collect();
-        let parts = each_in_order(block.chunks(PART).collect(), |part| items.points(part).map(Items::from));
-        let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        let block = items.prepare((first as u32..end as u32).collect())?;
         let score = |(start, found): (usize, &mut [Vec<Hit>])| -> Result<()> {
             let points = asked.points(&(start as u32..(start + found.len()) as u32).collect::<Vec<_>>())?;
-            let mut scores = vec![0.0; found.len() * block.len()];
-            let mut column = 0;
-            for part in &parts {
-                execution.go_on()?;
-                part.score(&points, 0..found.len(), &mut scores[column..], block.len());
-                column += part.len();
-            }
+            let mut memory = Vec::new();
+            let scores = block.scores(&points, 0..found.len(), &mut memory, execution)?;
             for ((query, found), scores) in
-                (start..).zip(found.iter_mut()).zip(scores.chunks_exact(block.len()))
+                (start..).zip(found.iter_mut()).zip(scores.chunks_exact(end - first))
             {
                 let itself = apart.is_none().then(|| query.checked_sub(first)).flatten();
                 let hits = top_k(scores, k, itself).into_iter();

@@ -4,7 +4,6 @@
 //! each thread for queries of its own.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::relatives::Relatives;
@@ -82,6 +81,13 @@ impl<'a> PointSet<'a> {
         };
         Ok(Points::new(self.similarity, (dimension, values), measures))
     }
+
+    /// Reads and prepares these items, to be scored with queries.
+    pub(super) fn prepare(&self, items: Vec<u32>) -> Result<Block> {
+        let part = |part: &[u32]| self.points(part).map(Items::from);
+        let parts = each_in_order(items.chunks(PART).collect(), part).into_iter().collect::<Result<_>>()?;
+        Ok(Block { items, parts })
+    }
 }
 
 /// Queries and the gallery that they rank.
@@ -101,8 +107,6 @@ pub(super) struct Task<'a> {
     /// The pairs that have been scored, to report queries.
     scored: AtomicU64,
     pub(super) workspaces: Workspaces<Workspace>,
-    /// The whole gallery, if it fits into a block.
-    whole: OnceLock<Block>,
 }
 
 /// The memory of one thread.
@@ -111,10 +115,11 @@ pub(super) struct Workspace {
     scores: Vec<f32>,
     /// For [`PartialRanking::count`].
     pub(super) keys: Vec<u64>,
+    ranking: Option<PartialRanking>,
 }
 
-/// A part of the gallery, prepared.
-struct Block {
+/// A part of a set, prepared.
+pub(super) struct Block {
     items: Vec<u32>,
     parts: Vec<Items>,
 }
@@ -138,36 +143,108 @@ impl Search<'_> {
             relatives: Relatives::new(self.labels, self.query_labels),
             scored: AtomicU64::new(0),
             workspaces: Workspaces::default(),
-            whole: OnceLock::new(),
         };
         let family = |query: u32| task.relatives.family(self.query_labels.row(query as usize));
         let mut order: Vec<u32> = (some.start as u32..some.end as u32).collect();
         order.sort_by_key(|&query| family(query));
 
         let shares = known_shares(self.labels, self.query_labels.are_known());
+        let finish = |query: u32, ranking: &mut PartialRanking| {
+            let query = query as usize;
+            let ranking = ranking.finish(self.query_labels.sharing(query, self.labels));
+            let mut ranking = ranking.count_query(config.count_query);
+            if let Some(shares) = shares.clone() {
+                ranking = ranking.with_known(KnownLabels { query: self.query_labels.known(query), shares });
+            }
+            (query, score(query, &ranking))
+        };
         let mut results: Vec<Option<T>> = some.clone().map(|_| None).collect();
-        let (mut rest, mut rankings) = (&order[..], Vec::new());
-        while !rest.is_empty() {
-            let group;
-            (group, rest) = rest.split_at(self.group_size(rest, &task.relatives, execution.memory));
-            self.rank_group(group, &mut rankings, &task)?;
-            let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
-            let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
-                execution.go_on()?;
-                let ranking = ranking.finish(self.query_labels.sharing(query, self.labels));
-                let mut ranking = ranking.count_query(config.count_query);
-                if let Some(shares) = shares.clone() {
-                    ranking =
-                        ranking.with_known(KnownLabels { query: self.query_labels.known(query), shares });
-                }
-                Ok((query, score(query, &ranking)))
-            });
-            for scored in scored {
-                let (query, result) = scored?;
-                results[query - some.start] = Some(result);
+        let mut put = |scored: Vec<(usize, T)>| {
+            scored.into_iter().for_each(|(query, result)| results[query - some.start] = Some(result));
+        };
+        if let Some(at_once) = self.at_once(&task) {
+            let whole = self.gallery.prepare((0..self.gallery.len() as u32).collect())?;
+            let pieces = order.chunks(piece(order.len(), at_once)).collect();
+            let rank = |queries: &[u32]| self.rank_whole(queries, &whole, &task, finish);
+            for scored in each_in_order(pieces, rank) {
+                put(scored?);
+            }
+        } else {
+            let (mut rest, mut rankings) = (&order[..], Vec::new());
+            while !rest.is_empty() {
+                let group;
+                (group, rest) = rest.split_at(self.group_size(rest, &task.relatives, execution.memory));
+                self.rank_group(group, &mut rankings, &task)?;
+                let ranked = group.iter().copied().zip(&mut rankings).collect();
+                let finish = |(query, ranking): (u32, &mut PartialRanking)| {
+                    execution.go_on().map(|()| finish(query, ranking))
+                };
+                put(each_in_order(ranked, finish).into_iter().collect::<Result<_>>()?);
             }
         }
         Ok(results.into_iter().flatten().collect())
+    }
+
+    /// How many queries a thread ranks at once if the whole gallery is in memory. Nothing if there is no memory for the
+    /// gallery and these scores, or if a device adds up.
+    fn at_once(&self, task: &Task<'_>) -> Option<usize> {
+        /// The whole gallery is read from memory for this number of queries. For fewer, that takes longer than the sums.
+        const FEWEST: usize = 32;
+        #[cfg(not(target_family = "wasm"))]
+        if task.execution.device.is_some() && task.config.similarity.pair_sum().is_some() {
+            return None;
+        }
+        let Execution { memory, gallery_memory, .. } = *task.execution;
+        let (items, most) = (self.gallery.len(), task.config.block);
+        let gallery = items * self.gallery.dimension() * size_of::<f32>();
+        let rest = memory.saturating_add(gallery_memory).checked_sub(gallery)?;
+        let queries = rest.checked_div(threads() * items * size_of::<f32>())?;
+        (queries >= FEWEST.min(most)).then(|| queries.min(most))
+    }
+
+    /// Ranks the whole gallery for some queries, and finishes each ranking.
+    fn rank_whole<T>(
+        &self,
+        queries: &[u32],
+        whole: &Block,
+        task: &Task<'_>,
+        finish: impl Fn(u32, &mut PartialRanking) -> T,
+    ) -> Result<Vec<T>> {
+        let points = self.queries.points(queries)?;
+        task.workspaces.with(|Workspace { scores, keys, ranking }| {
+            let scores = whole.scores(&points, 0..queries.len(), scores, task.execution)?;
+            let ranking =
+                ranking.get_or_insert_with(|| PartialRanking::new(self.labels.levels(), task.config.ties));
+            let rank = |(&query, scores): (&u32, &[f32])| {
+                let row = query as usize;
+                ranking.restart(self.places.row(row));
+                let candidates = task.relatives.candidates(self.query_labels.row(row));
+                let candidates = candidates.iter().map(|&item| (item, scores[item as usize]));
+                self.add_positives(row, ranking, candidates);
+                ranking.sort();
+                ranking.count(0, scores, keys);
+                finish(query, ranking)
+            };
+            let ranked = queries.iter().zip(scores.chunks_exact(whole.items.len())).map(rank).collect();
+            (task.execution.progress)(Step::Ranked(queries.len()));
+            Ok(ranked)
+        })
+    }
+
+    /// Adds those of the items, with their scores, that may share a level with the query.
+    fn add_positives(
+        &self,
+        query: usize,
+        ranking: &mut PartialRanking,
+        items: impl Iterator<Item = (u32, f32)>,
+    ) {
+        let levels = self.query_labels.sharing(query, self.labels);
+        for (item, score) in items {
+            let levels = levels(item as usize);
+            if levels.most > 0 {
+                ranking.add_positive(item as usize, score, levels);
+            }
+        }
     }
 
     /// How many of the queries fit into `memory` bytes; at least one.
@@ -208,13 +285,8 @@ impl Search<'_> {
             rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
             let add =
                 |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32], _: &mut _| {
-                    let levels = self.query_labels.sharing(group[place] as usize, self.labels);
-                    for (&item, &score) in items.iter().zip(scores) {
-                        let levels = levels(item as usize);
-                        if levels.most > 0 {
-                            ranking.add_positive(item as usize, score, levels);
-                        }
-                    }
+                    let items = items.iter().copied().zip(scores.iter().copied());
+                    self.add_positives(group[place] as usize, ranking, items);
                 };
             let items = candidates.iter().copied();
             self.score(items, &queries, (first, rankings), task, add, |_| {})
@@ -238,9 +310,6 @@ impl Search<'_> {
         if let Some(on) = execution.device.zip(config.similarity.pair_sum()) {
             return self.count_on(on, &queries, rankings, task, report);
         }
-        if 0 < gallery && gallery <= execution.block(self.gallery.dimension()) as u64 {
-            return self.whole(task)?.score(&queries, (0, rankings), task, &count, &report);
-        }
         self.score(0..gallery as u32, &queries, (0, rankings), task, count, report)
     }
 
@@ -257,7 +326,7 @@ impl Search<'_> {
         report: impl Fn(u64) + Sync,
     ) -> Result<()> {
         let block = task.execution.block(self.gallery.dimension());
-        let mut prepare = || self.prepare(items.by_ref().take(block).collect());
+        let mut prepare = || self.gallery.prepare(items.by_ref().take(block).collect());
         let mut block = prepare()?;
         while !block.items.is_empty() {
             let score = || block.score(queries, (first, &mut *rankings), task, &work, &report);
@@ -266,22 +335,6 @@ impl Search<'_> {
             block = next?;
         }
         Ok(())
-    }
-
-    /// Reads and prepares these items of the gallery.
-    fn prepare(&self, items: Vec<u32>) -> Result<Block> {
-        let part = |part: &[u32]| self.gallery.points(part).map(Items::from);
-        let parts = each_in_order(items.chunks(PART).collect(), part).into_iter().collect::<Result<_>>()?;
-        Ok(Block { items, parts })
-    }
-
-    /// The whole gallery, which fits into a block. It is prepared for the first group of queries.
-    fn whole<'t>(&self, task: &'t Task<'_>) -> Result<&'t Block> {
-        if let Some(whole) = task.whole.get() {
-            return Ok(whole);
-        }
-        let whole = self.prepare((0..self.gallery.len() as u32).collect())?;
-        Ok(task.whole.get_or_init(|| whole))
     }
 }
 
@@ -295,26 +348,14 @@ impl Block {
         work: &(impl Fn(usize, &mut PartialRanking, &[u32], &[f32], &mut Vec<u64>) + Sync),
         report: &(impl Fn(u64) + Sync),
     ) -> Result<()> {
-        let Self { items, parts } = self;
-        // Several pieces for each thread, so that all end at about the same time; whole tiles of 8.
-        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(task.config.block);
+        let piece = piece(rankings.len(), task.config.block);
         let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
         let score_piece = |(first, rankings): (usize, &mut [PartialRanking])| {
-            task.workspaces.with(|Workspace { scores, keys }| {
-                let length = rankings.len() * items.len();
-                scores.resize(length.max(scores.len()), 0.0);
-                let scores = &mut scores[..length];
-                let mut column = 0;
-                for part in parts {
-                    task.execution.go_on()?;
-                    let range = first..first + rankings.len();
-                    part.score(queries, range, &mut scores[column..], items.len());
-                    column += part.len();
-                }
-                for ((place, ranking), scores) in
-                    (first..).zip(rankings).zip(scores.chunks_exact(items.len()))
-                {
-                    work(place, ranking, items, scores, keys);
+            task.workspaces.with(|Workspace { scores, keys, .. }| {
+                let scores = self.scores(queries, first..first + rankings.len(), scores, task.execution)?;
+                let rows = scores.chunks_exact(self.items.len());
+                for ((place, ranking), scores) in (first..).zip(rankings).zip(rows) {
+                    work(place, ranking, &self.items, scores, keys);
                 }
                 report(scores.len() as u64);
                 Ok(())
@@ -322,6 +363,33 @@ impl Block {
         };
         each_in_order(pieces, score_piece).into_iter().collect()
     }
+
+    /// The scores of some queries with these items, a row for each query, in `memory`.
+    pub(super) fn scores<'m>(
+        &self,
+        queries: &Points,
+        some: Range<usize>,
+        memory: &'m mut Vec<f32>,
+        execution: &Execution<'_>,
+    ) -> Result<&'m [f32]> {
+        let items = self.items.len();
+        let length = some.len() * items;
+        memory.resize(length.max(memory.len()), 0.0);
+        let scores = &mut memory[..length];
+        let mut column = 0;
+        for part in &self.parts {
+            execution.go_on()?;
+            part.score(queries, some.clone(), &mut scores[column..], items);
+            column += part.len();
+        }
+        Ok(scores)
+    }
+}
+
+/// The number of queries of a piece of work: several pieces for each thread, so that all end at about the same time;
+/// whole tiles of 8, and at most `most`.
+fn piece(queries: usize, most: usize) -> usize {
+    queries.div_ceil(4 * threads()).next_multiple_of(8).clamp(1, most)
 }
 
 #[cfg(test)]
