@@ -67,20 +67,6 @@ fn prepared() -> Workplace {
 }
 
 impl Workplace {
-    fn sound(&self, directory: &str) {
-        let answer = self.akin(&["verify", directory]);
-        assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
-    }
-
-    /// Checks that a run is sound, or at least has no fault if it is not finished.
-    fn undamaged(&self, directory: &str) {
-        let answer = self.akin(&["verify", directory]);
-        if answer.code != Some(0) {
-            let answer = answer.expect_code(1).expect_stderr("is not finished");
-            assert!(!answer.stdout.contains("FAULTY"), "{}", answer.stdout);
-        }
-    }
-
     fn encoder(&self) -> Vec<u8> {
         self.bytes("run/encoder.bpk")
     }

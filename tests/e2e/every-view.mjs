@@ -7,15 +7,10 @@
 // the mock page has it with the option `--training`.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launchBrowser } from "./browser.mjs";
 
-const FLAGS = [
-  "--headless=new",
-  "--no-sandbox",
-  "--no-first-run",
-  "--disable-quic",
-  "--disable-background-networking",
-  // Chromium's own moving picture stands for a camera.
+/** Chromium's own moving picture stands for a camera. */
+const CAMERA = [
   "--use-fake-device-for-media-stream",
   "--use-fake-ui-for-media-stream",
 ];
@@ -31,10 +26,7 @@ async function servePage() {
 /** Serves the page. `views` are `{ name, query, act }`, and `visit(query, viewport, act)` opens a page of its own. */
 export async function openEveryView() {
   const { address, stop } = await servePage();
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: FLAGS,
-  });
+  const browser = await launchBrowser(CAMERA);
 
   /** Opens a page of its own for `act`. Resolves to the errors that it threw. */
   async function visit(query, viewport, act) {

@@ -21,7 +21,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launchBrowser } from "./browser.mjs";
 import { drawTerminal, record } from "./terminal-picture.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -68,10 +68,7 @@ vary = { "loss.lambda" = [0.1, 0.3, 0.5, 0.7, 0.9] }
 `;
 
 const folder = mkdtempSync(join(tmpdir(), "akin-guide-"));
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless=new", "--no-sandbox"],
-});
+const browser = await launchBrowser();
 mkdirSync(out, { recursive: true });
 
 const run = (...words) =>

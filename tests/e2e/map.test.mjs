@@ -1,62 +1,24 @@
 // The look into a model: map, tree, matrix of classes, and two encoders, with the mock engine and its invented bundle.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { chromium } from "playwright-core";
 import { serveMock } from "../../www/mock/serve.mjs";
-import { axeProblems } from "./views.mjs";
+import { axeProblems, launchBrowser, visitor } from "./browser.mjs";
 
 const mock = await serveMock(0);
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    "--headless=new",
-    "--no-sandbox",
-    "--no-first-run",
-    "--disable-background-networking",
-  ],
-});
+const browser = await launchBrowser();
 after(async () => {
   await browser.close();
   await mock.stop();
 });
 
-/** Opens the view in a new page, calls `check`, and then checks that nothing was thrown and that the page fits. */
-async function visit(
-  { query = "", width = 1280, scheme = "light", touch = false },
-  check,
-) {
-  const context = await browser.newContext({
-    viewport: { width, height: 900 },
-    colorScheme: scheme,
-    hasTouch: touch,
-  });
-  const problems = [];
-  context.on("weberror", (error) =>
-    problems.push(`thrown: ${error.error().message}`),
-  );
-  context.on("request", (request) => {
-    const url = request.url();
-    if (!url.startsWith(mock.address) && !/^(blob|data):/.test(url))
-      problems.push(`a request to another origin: ${url}`);
-  });
-  try {
-    const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
-    await page.goto(`${mock.address}?view=map${query}`);
-    await page.waitForSelector("[data-testid=map][data-visible]");
-    await check(page);
-    const overflow = await page.evaluate(
-      () => document.documentElement.scrollWidth - innerWidth,
-    );
-    if (overflow > 0)
-      problems.push(
-        `the page is ${overflow} px wider than the window of ${width} px`,
-      );
-  } finally {
-    await context.close();
-  }
-  assert.deepEqual(problems, []);
-}
+const open = visitor(browser, mock.address, {
+  ready: (page) => page.waitForSelector("[data-testid=map][data-visible]"),
+  timeout: 20_000,
+});
+
+/** Opens the view in a new page. */
+const visit = ({ query = "", ...options }, check) =>
+  open({ query: `?view=map${query}`, ...options }, check);
 
 const address = (page) => new URL(page.url()).searchParams;
 const waitForAddress = (page, name, value) =>

@@ -5,11 +5,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
-import { chromium } from "playwright-core";
+import { launchBrowser, visitor } from "./browser.mjs";
+
+export { axeProblems } from "./browser.mjs";
 
 const requiredVariable = (name) => {
   const value = process.env[name];
@@ -36,16 +37,7 @@ export const canonical = (value) => {
     .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
 };
 
-/** Flags that stop Chromium's own requests, and those that give it WebGPU in software. */
-const QUIET = [
-  "--headless=new",
-  "--no-sandbox",
-  "--no-first-run",
-  "--disable-quic",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
+/** Flags that give the browser WebGPU in software. */
 const FLAGS = {
   webgpu: ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
   cpu: [],
@@ -96,16 +88,9 @@ export function serve(names = ["bundle", "half"], options = []) {
 }
 
 export const launch = (backend, flags = []) =>
-  chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [...QUIET, ...FLAGS[backend], ...flags],
-  });
+  launchBrowser([...FLAGS[backend], ...flags]);
 
-/**
- * A site for one test file, or another one at the address `given`. `visit` opens a new page, calls `check` with it and the addresses that it
- * has requested, and then checks what every page must do: request only its own origin, throw nothing,
- * and fit the width of the window.
- */
+/** A site for one test file, or another one at the address `given`, and the `visitor` of its pages. */
 export async function openSite(
   backend,
   flags = [],
@@ -121,55 +106,12 @@ export async function openSite(
     stop();
   });
 
-  async function visit(
-    {
-      query = "",
-      width = 1280,
-      scheme = "light",
-      before,
-      wait = true,
-      serviceWorkers = "block",
-    },
-    check,
-  ) {
-    const context = await browser.newContext({
-      viewport: { width, height: 900 },
-      colorScheme: scheme,
-      // They would answer requests before a test's own routes.
-      serviceWorkers,
-    });
-    const [problems, requests] = [[], []];
-    context.on("request", (request) => {
-      const url = request.url();
-      requests.push(url);
-      if (!url.startsWith(address) && !/^(blob|data):/.test(url))
-        problems.push(`a request to another origin: ${url}`);
-    });
-    context.on("weberror", (error) =>
-      problems.push(`thrown: ${error.error().message}`),
-    );
-    try {
-      const page = await context.newPage();
-      page.setDefaultTimeout(TIMEOUT);
-      page.on("websocket", (socket) =>
-        problems.push(`a socket to ${socket.url()}`),
-      );
-      await before?.(context);
-      await page.goto(address + query);
-      if (wait) await waitForResults(page);
-      await check(page, requests);
-      const overflow = await page.evaluate(
-        () => document.documentElement.scrollWidth - innerWidth,
-      );
-      if (overflow > 0)
-        problems.push(
-          `the page is ${overflow} px wider than the window of ${width} px`,
-        );
-    } finally {
-      await context.close();
-    }
-    assert.deepEqual(problems, []);
-  }
+  const visit = visitor(browser, address, {
+    ready: waitForResults,
+    timeout: TIMEOUT,
+    // They would answer requests before a test's own routes.
+    serviceWorkers: "block",
+  });
   return { address, visit };
 }
 
@@ -231,43 +173,3 @@ export const upload = (page, name, buffer) =>
     mimeType: "application/octet-stream",
     buffer,
   });
-
-/** The problems that axe finds on the page. */
-export async function axeProblems(page) {
-  // The contrast is right only after all transitions have ended.
-  await page.evaluate(() => {
-    const ending = document
-      .getAnimations()
-      .filter(
-        (animation) =>
-          animation.effect.getComputedTiming().endTime !== Infinity,
-      );
-    return Promise.allSettled(ending.map(({ finished }) => finished));
-  });
-  // The debugger may run the script, which the page's security policy would forbid.
-  await page.evaluate(
-    readFileSync(
-      createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
-      "utf8",
-    ),
-  );
-  const rules = [
-    "wcag2a",
-    "wcag2aa",
-    "wcag21a",
-    "wcag21aa",
-    "wcag22aa",
-    "best-practice",
-  ];
-  const { violations } = await page.evaluate(
-    (runOnly) => globalThis.axe.run(document, { runOnly }),
-    rules,
-  );
-  return violations.map(
-    ({ id, nodes }) =>
-      `${id}: ${nodes
-        .slice(0, 3)
-        .map(({ target, failureSummary }) => `${target} ${failureSummary}`)
-        .join("; ")}`,
-  );
-}

@@ -132,6 +132,21 @@ impl Workplace {
         process.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
         Answer::of(process.wait_with_output().unwrap())
     }
+
+    /// Checks that what stands in a directory is finished and sound.
+    pub(crate) fn sound(&self, directory: &str) {
+        let answer = self.akin(&["verify", directory]);
+        assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+    }
+
+    /// Checks that a run is sound, or at least has no fault if it is not finished.
+    pub(crate) fn undamaged(&self, directory: &str) {
+        let answer = self.akin(&["verify", directory]);
+        if answer.code != Some(0) {
+            let answer = answer.expect_code(1).expect_stderr("is not finished");
+            assert!(!answer.stdout.contains("FAULTY"), "{}", answer.stdout);
+        }
+    }
 }
 
 /// The process that trains for another one, once there is one.
