@@ -6,8 +6,8 @@
 //! 1. the positives, which are in the query's class of level 1, are sorted by their scores;
 //! 2. the strangers are counted into the gaps between the positives.
 //!
-//! If the gallery is in memory as a whole, a thread computes the scores of up to [`block`](EvaluationConfig::block)
-//! queries with all items, and ranks one query after the other. Otherwise, for as many queries as fit into
+//! If the gallery fits into a block, a thread computes the scores of up to [`block`](EvaluationConfig::block) queries with
+//! all items, and ranks one query after the other. Otherwise, for as many queries as fit into
 //! [`Execution::memory`], the scores of the positives are computed first, and then the gallery goes by in blocks whose
 //! strangers are counted.
 //!
@@ -33,7 +33,7 @@
 //! Q queries, N items and d numbers take Q · N · d multiply-adds, whatever the method, as long as it is exact: that is the
 //! time of a matrix product. The gallery has to be read once: 4 · N · d bytes. The rest, per query:
 //!
-//! - if the gallery is not in memory as a whole, the scores of its P positives are computed twice: P/N of its product;
+//! - if the gallery has several blocks, the scores of its P positives are computed twice: P/N of its product;
 //! - every score falls into a bucket and is compared with two positives: a constant time for each pair, which
 //!   weighs the less the larger d is;
 //! - its positives are sorted, O(P log P), and measured, O(P · L), with a division or a logarithm for each;
@@ -49,13 +49,11 @@
 //! A device such as a GPU can take over the product ([`Execution::device`]). It adds up in the same order, so that no digit
 //! depends on it: see [`crate::pair_sums`].
 //!
-//! Memory, beside 4 bytes for the place of each item of the gallery, 4 · L for its classes and, for cosine and the Poincaré
-//! ball, 8 for its length:
-//!
-//! - if they fit into [`memory`](Execution::memory) and [`gallery_memory`](Execution::gallery_memory) together: the
-//!   gallery, and its scores with 32 to [`block`](EvaluationConfig::block) queries for each thread;
-//! - otherwise: 12 bytes for each positive of the queries of a group, and a table of at most 512 KiB for each query; two
-//!   blocks of the gallery; and for each thread the scores of a block, at most 32 MiB, and 8 bytes for each of its items.
+//! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 512 KiB for each query, or the
+//! same for one query of each thread if the gallery fits into a block; two blocks of the gallery, of
+//! [`gallery_memory`](Execution::gallery_memory) together; for each thread the scores of a block, at most 32 MiB, and 8
+//! bytes for each of its items; and for each item of the gallery 4 bytes for its place, 4 · L for its classes and, for
+//! cosine and the Poincaré ball, 8 for its length.
 
 mod by_class;
 mod decomposability;
@@ -252,13 +250,12 @@ impl CheckedEvaluation {
 /// How an evaluation runs. No result depends on it.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
-    /// The bytes for the rankings of the queries that are ranked at once, if the gallery is not in memory as a whole. It
-    /// is read once for each such group. A group has at least one query, however many bytes that takes: at least 12 for
-    /// each of its positives. Default: 256 MiB.
+    /// The bytes for the rankings of the queries that are ranked at once, if the gallery has several blocks. It is read
+    /// once for each such group. A group has at least one query, however many bytes that takes: at least 12 for each of its
+    /// positives. Default: 256 MiB.
     pub memory: usize,
     /// The bytes for the gallery items that are in memory at once, in two blocks. A block has at least one item, and at
-    /// most 131,072. If the whole gallery and its scores with some queries fit into these bytes and `memory` together,
-    /// there are no blocks. Default: 256 MiB.
+    /// most 131,072. Default: 256 MiB.
     pub gallery_memory: usize,
     /// Is called from several threads with the work that has been done since its last call. Default: nothing.
     pub progress: &'a (dyn Fn(Step) + Sync),
@@ -367,7 +364,7 @@ pub fn evaluate_among(
 
 /// An evaluation whose embeddings are in memory or are read by position, so that the gallery can be larger than memory.
 ///
-/// Every embedding is read once to be checked. Then a gallery that fits into memory is read once more, and a larger one
+/// Every embedding is read once to be checked. Then a gallery that fits into a block is read once more, and a larger one
 /// once for each group of queries whose rankings fit into [`Execution::memory`]. A ranking takes 12 bytes for each
 /// positive of the query and at most 512 KiB besides.
 #[derive(Clone, Copy, Debug)]

@@ -162,9 +162,9 @@ impl Search<'_> {
         let mut put = |scored: Vec<(usize, T)>| {
             scored.into_iter().for_each(|(query, result)| results[query - some.start] = Some(result));
         };
-        if let Some(at_once) = self.at_once(&task) {
+        if self.is_one_block(&task) {
             let whole = self.gallery.prepare((0..self.gallery.len() as u32).collect())?;
-            let pieces = order.chunks(piece(order.len(), at_once)).collect();
+            let pieces = order.chunks(piece(order.len(), config.block)).collect();
             let rank = |queries: &[u32]| self.rank_whole(queries, &whole, &task, finish);
             for scored in each_in_order(pieces, rank) {
                 put(scored?);
@@ -185,21 +185,13 @@ impl Search<'_> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// How many queries a thread ranks at once if the whole gallery is in memory. Nothing if there is no memory for the
-    /// gallery and these scores, or if a device adds up.
-    fn at_once(&self, task: &Task<'_>) -> Option<usize> {
-        /// The whole gallery is read from memory for this number of queries. For fewer, that takes longer than the sums.
-        const FEWEST: usize = 32;
+    /// Whether the gallery fits into a block, and no device adds up.
+    fn is_one_block(&self, task: &Task<'_>) -> bool {
         #[cfg(not(target_family = "wasm"))]
         if task.execution.device.is_some() && task.config.similarity.pair_sum().is_some() {
-            return None;
+            return false;
         }
-        let Execution { memory, gallery_memory, .. } = *task.execution;
-        let (items, most) = (self.gallery.len(), task.config.block);
-        let gallery = items * self.gallery.dimension() * size_of::<f32>();
-        let rest = memory.saturating_add(gallery_memory).checked_sub(gallery)?;
-        let queries = rest.checked_div(threads() * items * size_of::<f32>())?;
-        (queries >= FEWEST.min(most)).then(|| queries.min(most))
+        (1..=task.execution.block(self.gallery.dimension())).contains(&self.gallery.len())
     }
 
     /// Ranks the whole gallery for some queries, and finishes each ranking.

@@ -81,16 +81,41 @@ function gallerySwitch({ bundles, bundle, own, isOwn, chooseBundle, chooseOwn, c
 
 const canChooseFolder = "webkitdirectory" in HTMLInputElement.prototype;
 
-function ownEntry({ own, makeOwn }: GalleryBar, encoder: { readonly name: string; readonly dimension: number }) {
-  const take = (event: Event) => {
+const close = (element: Element) => element.closest("details")?.removeAttribute("open");
+
+/** A button for files, or for a folder where the browser can choose one. Closes its entry, and gives `take` the files. */
+function fileButton(
+  testid: string,
+  label: string,
+  take: (files: File[]) => void,
+  { folder = false, several = false, accept }: { folder?: boolean; several?: boolean; accept?: string },
+) {
+  if (folder && !canChooseFolder) return nothing;
+  const change = (event: Event) => {
     const input = event.target as HTMLInputElement;
     const files = [...(input.files ?? [])];
-    // So that the same folder can be chosen again.
+    // So that the same files can be chosen again.
     input.value = "";
     if (files.length === 0) return;
-    input.closest("details")?.removeAttribute("open");
-    makeOwn(fromInput(files));
+    close(input);
+    take(files);
   };
+  return html`<label class="button file">
+    <input
+      type="file"
+      class="visually-hidden"
+      data-testid=${testid}
+      ?webkitdirectory=${folder}
+      ?multiple=${several}
+      accept=${accept ?? nothing}
+      @change=${change}
+    />
+    ${label}
+  </label>`;
+}
+
+function ownEntry({ own, makeOwn }: GalleryBar, encoder: { readonly name: string; readonly dimension: number }) {
+  const take = (files: File[]) => makeOwn(fromInput(files));
   return html`<details class="own-entry" data-testid="own-entry">
     <summary>${own.gallery ? "Make another of your own pictures" : "Make a gallery of your own pictures"}</summary>
     <div class="own-entry-text">
@@ -100,49 +125,21 @@ function ownEntry({ own, makeOwn }: GalleryBar, encoder: { readonly name: string
         ${format.count(encoder.dimension, "dimension")}, the memory of this device has room for
         ${mostPictures(encoder.dimension).toLocaleString("en")} pictures.
       </p>
-      ${
-        canChooseFolder
-          ? html`<label class="button file">
-              <input type="file" class="visually-hidden" data-testid="own-folder" webkitdirectory @change=${take} />
-              Choose a folder
-            </label>`
-          : nothing
-      }
-      <label class="button file">
-        <input
-          type="file"
-          class="visually-hidden"
-          data-testid="own-files"
-          multiple
-          accept=${PICTURES}
-          @change=${take}
-        />
-        Choose pictures
-      </label>
+      ${fileButton("own-folder", "Choose a folder", take, { folder: true })}
+      ${fileButton("own-files", "Choose pictures", take, { several: true, accept: PICTURES })}
     </div>
   </details>`;
 }
 
 /** The ways to a bundle that the page does not offer: a folder on the reader's device, or an address. */
 function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
-  const close = (element: Element) => element.closest("details")?.removeAttribute("open");
-  const take = (event: Event) => {
-    const input = event.target as HTMLInputElement;
-    const files = [...(input.files ?? [])];
-    input.value = "";
-    if (files.length === 0) return;
-    close(input);
+  const take = (files: File[]) => {
     const folder = fromInput(files);
     if (folder.bundle) makeOwn(folder);
     else refuseFolder(folder.name);
   };
-  const takeArchive = (event: Event) => {
-    const input = event.target as HTMLInputElement;
-    const [file] = input.files ?? [];
-    input.value = "";
-    if (!file) return;
-    close(input);
-    makeOwn(fromArchive(file));
+  const takeArchive = ([file]: File[]) => {
+    if (file) makeOwn(fromArchive(file));
   };
   const openAddress = (event: Event) => {
     event.preventDefault();
@@ -160,24 +157,8 @@ function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
         ${canChooseFolder ? "Choose one on this device, or its zip archive, drop it" : "Choose its zip archive, drop it"}
         anywhere on this page, or name the address of one on this site. Nothing leaves this device.
       </p>
-      ${
-        canChooseFolder
-          ? html`<label class="button file">
-              <input type="file" class="visually-hidden" data-testid="bundle-folder" webkitdirectory @change=${take} />
-              Choose a folder
-            </label>`
-          : nothing
-      }
-      <label class="button file">
-        <input
-          type="file"
-          class="visually-hidden"
-          data-testid="bundle-archive"
-          accept=".zip,application/zip"
-          @change=${takeArchive}
-        />
-        Choose an archive
-      </label>
+      ${fileButton("bundle-folder", "Choose a folder", take, { folder: true })}
+      ${fileButton("bundle-archive", "Choose an archive", takeArchive, { accept: ".zip,application/zip" })}
       <form class="field" @submit=${openAddress}>
         <label
           >Address <input data-testid="bundle-address" placeholder="bundle/" autocomplete="off" spellcheck="false"

@@ -161,9 +161,9 @@ pub struct EvalArgs {
     #[command(flatten)]
     pub kinship: KinshipArgs,
 
-    /// Memory for the rankings [default: as much as the numbers of the gallery take, but from 256 to 1,024]. With 256 MiB
-    /// more it may hold the gallery, too. A gallery that is too large for that is read once for each group of queries whose
-    /// rankings fit, so more is quicker. No result depends on it.
+    /// Memory for the rankings of the queries that are ranked at once [default: as much as the numbers of the gallery take,
+    /// but from 256 to 1,024]. The gallery is read once for each such group of queries, so more is quicker for a large
+    /// gallery. No result depends on it.
     #[arg(long, value_name = "MIB", requires = "queries", help_heading = "Embeddings from files")]
     pub memory: Option<usize>,
 

@@ -487,7 +487,7 @@ impl EmbeddingFiles {
     }
 }
 
-/// The bytes for the rankings, for a gallery. If it is too large to be in memory as a whole, it is read for each group of
+/// The bytes for the rankings of the queries that are ranked at once, for a gallery. It is read for each group of
 /// queries; a group that takes as much memory is large enough for that to weigh little.
 fn default_memory(gallery: &dyn Rows) -> usize {
     const RANGE: [usize; 2] = [256 << 20, 1 << 30];
