@@ -37,7 +37,7 @@
 //! - every score falls into a bucket and is compared with two positives: a constant time for each pair, which
 //!   weighs the less the larger d is;
 //! - its positives are sorted, O(P log P), and measured, O(P · L), with a division or a logarithm for each;
-//! - then it also shares, with its group, in reading and preparing the gallery again: N · d numbers for each group.
+//! - if the gallery has several blocks, they are read and prepared again for each group of queries: N · d numbers.
 //!
 //! `akin bench eval` measures all of it beside a product. Measured in processor time, beside the product of OpenBLAS (two
 //! threads of an AMD EPYC with AVX-512, 2026-11-28, 512 numbers, 3 levels): 1.3 times the product for 20,000 items that

@@ -15,8 +15,8 @@ const QUERIES: usize = 64;
 /// The `k` nearest items of the gallery for each query, or all items if there are fewer; best first, ties in gallery order.
 /// Without a gallery each query finds the other queries, never itself.
 ///
-/// The results are those of [`Gallery::nearest`](crate::search::Gallery::nearest). The gallery goes by once, in blocks,
-/// of which [`Execution::gallery_memory`] holds two, prepared.
+/// The results are those of [`Gallery::nearest`](crate::search::Gallery::nearest). The gallery is read once, in blocks
+/// that take half of [`Execution::gallery_memory`].
 ///
 /// # Errors
 ///

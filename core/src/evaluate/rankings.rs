@@ -223,7 +223,7 @@ impl Search<'_> {
         })
     }
 
-    /// Adds those of the items, with their scores, that may share a level with the query.
+    /// Adds the items that may share a level with the query, each with its score.
     fn add_positives(
         &self,
         query: usize,
