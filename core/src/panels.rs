@@ -6,9 +6,10 @@
 //! this, embeddings stand in panels of 32 items: number k of all 32, then number k + 1.
 //!
 //! A multiply-add of one query and one lane costs a load of the item's number. A tile of several queries uses each
-//! loaded number once for each of them, and its sums stay in registers. What [`tile`] writes as loops over arrays, the
-//! compiler turns into vector instructions: once for each instruction set of the machine's family, of which the best
-//! is chosen when the program runs. A machine without a fused multiply-add computes it in software, slowly.
+//! loaded number once for each of them, and its sums stay in registers. The numbers of its queries stand in memory as
+//! those of its items do, so that a tile reads two streams. What [`tile`] writes as loops over arrays, the compiler turns
+//! into vector instructions: once for each instruction set of the machine's family, of which the best is chosen when the
+//! program runs. A machine without a fused multiply-add computes it in software, slowly.
 
 use std::ops::Range;
 
@@ -116,69 +117,119 @@ impl<N: Number> Panels<N> {
     pub(crate) fn add_up_some(
         &self,
         panels: Range<usize>,
-        queries: &[f32],
+        queries: &Queries,
         sums: &mut [f32],
         stride: usize,
         term: impl Term,
     ) {
         let count = self.count.min(panels.end * PANEL) - panels.start * PANEL;
         let numbers = &self.numbers[panels.start * self.dimension..panels.end * self.dimension];
-        add_up(queries, self.dimension, numbers, count, sums, stride, term);
+        add_up(queries, numbers, count, sums, stride, term);
     }
 
-    /// Σ term(x, y) of queries [Q, d], row-major, with all these items. The sums of a query are `stride` places behind
-    /// those of the query before: [Q, `stride`], of which the first N columns are written.
-    pub(crate) fn add_up(&self, queries: &[f32], sums: &mut [f32], stride: usize, term: impl Term) {
-        if self.count > 0 && !queries.is_empty() {
-            add_up(queries, self.dimension, &self.numbers, self.count, sums, stride, term);
+    /// Σ term(x, y) of the queries with all these items. The sums of a query are `stride` places behind those of the
+    /// query before: [Q, `stride`], of which the first N columns are written.
+    pub(crate) fn add_up(&self, queries: &Queries, sums: &mut [f32], stride: usize, term: impl Term) {
+        if self.count > 0 && queries.count > 0 {
+            add_up(queries, &self.numbers, self.count, sums, stride, term);
         }
     }
+}
+
+/// Q queries of d numbers, in the order in which tiles read them.
+///
+/// They stand in groups, each of the size of a tile: number k of all queries of a group, then number k + 1. The last group
+/// is filled up with zeros. A single query is a group of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Queries {
+    dimension: usize,
+    count: usize,
+    /// [groups, d, group].
+    numbers: Vec<f32>,
+}
+
+impl Queries {
+    /// Groups of queries [Q, `dimension`], row-major.
+    pub(crate) fn new(dimension: usize, rows: &[f32]) -> Self {
+        Self::in_groups(if rows.len() == dimension { 1 } else { group_size() }, dimension, rows)
+    }
+
+    fn in_groups(size: usize, dimension: usize, rows: &[f32]) -> Self {
+        let count = rows.len() / dimension;
+        let mut numbers = vec![0.0; count.next_multiple_of(size) * dimension];
+        for (rows, group) in rows.chunks(size * dimension).zip(numbers.chunks_exact_mut(size * dimension)) {
+            for (query, row) in rows.chunks_exact(dimension).enumerate() {
+                for (place, &number) in group[query..].iter_mut().step_by(size).zip(row) {
+                    *place = number;
+                }
+            }
+        }
+        Self { dimension, count, numbers }
+    }
+}
+
+/// The queries of a tile where vectors have 16 lanes.
+const WIDE_GROUP: usize = 8;
+/// The queries of a tile elsewhere.
+const GROUP: usize = 6;
+/// A number of queries that fills tiles of either size.
+pub(crate) const WHOLE_TILES: usize = 24;
+
+#[inline(always)]
+fn is_wide<S: Simd>() -> bool {
+    S::lanes32() == 16
+}
+
+/// The number of queries of a group.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn group_size<S: Simd>() -> usize {
+    if is_wide::<S>() { WIDE_GROUP } else { GROUP }
 }
 
 /// The sums of all `queries` with all items of `panels`.
 #[with_simd]
 fn add_up<S: Simd, T: Term, N: Number>(
-    queries: &[f32],
-    dimension: usize,
+    queries: &Queries,
     panels: &[[N; PANEL]],
     count: usize,
     sums: &mut [f32],
     stride: usize,
     term: T,
 ) {
+    let _ = term;
+    // The registers hold the sums of a tile.
+    if queries.count == 1 {
+        add_up_tiles::<T, N, 1, PANEL>(queries, panels, count, sums, stride);
+    } else if is_wide::<S>() {
+        add_up_tiles::<T, N, WIDE_GROUP, PANEL>(queries, panels, count, sums, stride);
+    } else {
+        add_up_tiles::<T, N, GROUP, { PANEL / 2 }>(queries, panels, count, sums, stride);
+    }
+}
+
+/// As [`add_up`], in tiles of Q queries and `LANES` items.
+#[inline(always)]
+fn add_up_tiles<T: Term, N: Number, const Q: usize, const LANES: usize>(
+    queries: &Queries,
+    panels: &[[N; PANEL]],
+    count: usize,
+    sums: &mut [f32],
+    stride: usize,
+) {
     /// Some panels stay in the second-level cache, beside queries and sums, while all queries meet them: 256 KiB.
     const CACHED: usize = 256 << 10;
-    let _ = term;
-    let wide = S::lanes32() == 16;
-    let cached = (CACHED / size_of::<[N; PANEL]>() / dimension).max(1) * dimension;
-    for (part, panels) in panels.chunks(cached).enumerate() {
-        let first = part * cached / dimension * PANEL;
-        let mut done = 0;
-        let mut groups = queries.chunks_exact(8 * dimension);
-        for rows in &mut groups {
-            for (panel, items) in panels.chunks_exact(dimension).zip((first..count).step_by(PANEL)) {
-                let row = |q: usize| &rows[q * dimension..][..dimension];
-                // The registers hold this number of sums.
-                if wide {
-                    let tile = tile::<T, N, 8, PANEL>(std::array::from_fn(row), panel, 0);
-                    write(&tile, sums, [count, stride], done, items);
-                } else {
-                    for first in [0, 4] {
-                        for lane in [0, PANEL / 2] {
-                            let rows = std::array::from_fn(|q| row(first + q));
-                            let tile = tile::<T, N, 4, { PANEL / 2 }>(rows, panel, lane);
-                            write(&tile, sums, [count, stride], done + first, items + lane);
-                        }
-                    }
+    let dimension = queries.dimension;
+    let cached = (CACHED / size_of::<[N; PANEL]>() / dimension).max(1);
+    let groups = queries.numbers.as_chunks::<Q>().0;
+    for (panels, first) in panels.chunks(cached * dimension).zip((0..count).step_by(cached * PANEL)) {
+        for (group, sums) in groups.chunks_exact(dimension).zip(sums.chunks_mut(Q * stride)) {
+            for (panel, item) in panels.chunks_exact(dimension).zip((first..count).step_by(PANEL)) {
+                for lane in (0..PANEL).step_by(LANES) {
+                    let columns = (item + lane).min(count)..count;
+                    write(&tile::<T, N, Q, LANES>(group, panel, lane), sums, stride, columns);
                 }
             }
-            done += 8;
-        }
-        for row in groups.remainder().chunks_exact(dimension) {
-            for (panel, items) in panels.chunks_exact(dimension).zip((first..count).step_by(PANEL)) {
-                write(&tile::<T, N, 1, PANEL>([row], panel, 0), sums, [count, stride], done, items);
-            }
-            done += 1;
         }
     }
 }
@@ -186,21 +237,18 @@ fn add_up<S: Simd, T: Term, N: Number>(
 /// The sums of Q queries with `LANES` items of a panel, from item `lane`.
 #[inline(always)]
 fn tile<T: Term, N: Number, const Q: usize, const LANES: usize>(
-    queries: [&[f32]; Q],
+    queries: &[[f32; Q]],
     panel: &[[N; PANEL]],
     lane: usize,
 ) -> [[f32; LANES]; Q] {
-    // Equal lengths, so that no access needs a check.
-    let queries = queries.map(|query| &query[..panel.len()]);
     let mut sums = [[0.0; LANES]; Q];
-    for (k, numbers) in panel.iter().enumerate() {
+    for (queries, numbers) in queries.iter().zip(panel) {
         // A loop, which the compiler vectorises, as it does not `from_fn`.
         let mut items = [0.0; LANES];
         for (item, number) in items.iter_mut().zip(&numbers[lane..lane + LANES]) {
             *item = number.value();
         }
-        for (sums, query) in sums.iter_mut().zip(&queries) {
-            let x = query[k];
+        for (sums, &x) in sums.iter_mut().zip(queries) {
             for (sum, y) in sums.iter_mut().zip(items) {
                 *sum = T::add(x, y, *sum);
             }
@@ -209,20 +257,18 @@ fn tile<T: Term, N: Number, const Q: usize, const LANES: usize>(
     sums
 }
 
-/// Writes the sums of a tile, whose first query is `query` and whose first item is `item`, to the rows of all sums. The
-/// last panel may have fewer items than the tile.
+/// Writes the first sums of a tile into these columns of the rows of its queries. A tile may have more queries than there
+/// are rows, and more items than columns.
 #[inline(always)]
 fn write<const Q: usize, const LANES: usize>(
     tile: &[[f32; LANES]; Q],
     sums: &mut [f32],
-    [count, stride]: [usize; 2],
-    query: usize,
-    item: usize,
+    stride: usize,
+    columns: Range<usize>,
 ) {
-    // Half a panel may lie behind the last item.
-    let items = LANES.min(count.saturating_sub(item));
-    for (q, tile) in tile.iter().enumerate() {
-        sums[(query + q) * stride + item.min(count)..][..items].copy_from_slice(&tile[..items]);
+    let items = LANES.min(columns.len());
+    for (sums, tile) in sums.chunks_mut(stride).zip(tile) {
+        sums[columns.start..][..items].copy_from_slice(&tile[..items]);
     }
 }
 
@@ -254,7 +300,8 @@ mod tests {
         for (queries, items, dimension) in
             [(1, 1, 1), (8, 32, 7), (9, 33, 64), (13, 70, 21), (16, 5, 3), (7, 300, 2), (17, 8300, 9)]
         {
-            let (a, b) = (rows(queries, dimension, 0), Panels::new(dimension, &rows(items, dimension, 5)));
+            let a = Queries::new(dimension, &rows(queries, dimension, 0));
+            let b = Panels::new(dimension, &rows(items, dimension, 5));
             assert_eq!(b.len(), items);
             let sums = |term| {
                 let mut sums = vec![f32::NAN; queries * (items + 3)];
@@ -277,7 +324,7 @@ mod tests {
     fn whole_numbers_have_the_sums_of_their_values_and_panels_are_joined() {
         let codes: Vec<i8> = (0..75 * 9).map(|i| (i * 37 % 255) as u8 as i8).collect();
         let values: Vec<f32> = codes.iter().map(|&code| f32::from(code)).collect();
-        let (queries, mut expected) = (rows(3, 9, 0), vec![0.0; 3 * 75]);
+        let (queries, mut expected) = (Queries::new(9, &rows(3, 9, 0)), vec![0.0; 3 * 75]);
         Panels::new(9, &values).add_up(&queries, &mut expected, 75, Product);
         let mut panels = Panels::new(9, &codes[..64 * 9]);
         panels.extend(Panels::new(9, &codes[64 * 9..]));
@@ -292,8 +339,21 @@ mod tests {
     }
 
     #[test]
+    fn tiles_for_machines_of_every_width_find_the_same_sums() {
+        let (queries, items) = (rows(13, 21, 0), Panels::new(21, &rows(70, 21, 5)));
+        let wide = Queries::in_groups(WIDE_GROUP, 21, &queries);
+        let narrow = Queries::in_groups(GROUP, 21, &queries);
+        let [mut wide_sums, mut narrow_sums] = [(); 2].map(|()| vec![0.0; 13 * 70]);
+        add_up_tiles::<Product, f32, WIDE_GROUP, PANEL>(&wide, &items.numbers, 70, &mut wide_sums, 70);
+        add_up_tiles::<Product, f32, GROUP, { PANEL / 2 }>(&narrow, &items.numbers, 70, &mut narrow_sums, 70);
+        let expected = one_by_one([13, 0], [70, 5], 21, Product);
+        assert_eq!(wide_sums, expected);
+        assert_eq!(narrow_sums, expected);
+    }
+
+    #[test]
     fn nothing_has_no_sums() {
-        Panels::<f32>::new(3, &[]).add_up(&rows(2, 3, 0), &mut [], 0, Product);
-        Panels::new(3, &rows(4, 3, 0)).add_up(&[], &mut [], 4, Product);
+        Panels::<f32>::new(3, &[]).add_up(&Queries::new(3, &rows(2, 3, 0)), &mut [], 0, Product);
+        Panels::new(3, &rows(4, 3, 0)).add_up(&Queries::new(3, &[]), &mut [], 4, Product);
     }
 }

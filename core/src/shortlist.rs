@@ -31,7 +31,7 @@
 use crate::Result;
 use crate::embeddings::{Embeddings, Rows};
 use crate::nearest::{Ask, check_dimension, nearest};
-use crate::panels::{PANEL, Panels, Product};
+use crate::panels::{PANEL, Panels, Product, Queries, WHOLE_TILES};
 use crate::search::Hit;
 use crate::similarity::{Points, Similarity, measure};
 use crate::threads::in_order;
@@ -43,7 +43,7 @@ const PANELS: usize = BLOCK / PANEL;
 /// The blocks between two looks at the best lower ends.
 const BLOCKS: usize = 64;
 /// The queries that meet a block together.
-const QUERIES: usize = 64;
+const QUERIES: usize = 3 * WHOLE_TILES;
 /// The unit roundoff of single precision, 2⁻²⁴.
 const ROUNDOFF: f64 = 1.0 / (1 << 24) as f64;
 
@@ -190,6 +190,7 @@ impl Shortlist {
 
     /// For each of the queries [Q, d] the items that may be among the first, ascending.
     fn candidates(&self, rows: &[f32], first_query: usize, ask: &Ask) -> Vec<Vec<usize>> {
+        let grouped = Queries::new(self.dimension, rows);
         let queries: Vec<Query> = rows.chunks_exact(self.dimension).map(Query::new).collect();
         let blocks = blocks(self.len(), ask.items);
         let mut best: Vec<Best> = queries.iter().map(|_| Best::new(ask.count)).collect();
@@ -202,7 +203,7 @@ impl Shortlist {
                 let mut column = 0;
                 for run in panels.chunk_by(|a, b| a + 1 == *b) {
                     let some = run[0]..run[0] + run.len();
-                    self.codes.add_up_some(some, rows, &mut sums[column..], stride, Product);
+                    self.codes.add_up_some(some, &grouped, &mut sums[column..], stride, Product);
                     column += run.len() * PANEL;
                 }
                 let taking_part = panels.iter().map(|&panel| self.taking_part(panel, ask.items));

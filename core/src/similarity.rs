@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
 use crate::pair_sums::PairSum;
-use crate::panels::{Panels, Product, SquaredDifference};
+use crate::panels::{Panels, Product, Queries, SquaredDifference};
 use crate::poincare::Curvature;
 use crate::{Error, Kind, Result, poincare};
 
@@ -267,11 +267,11 @@ impl Items {
     /// The scores of a range of queries with all these items. The scores of a query are `stride` places behind those of
     /// the query before: [queries, `stride`], of which the first N columns are written.
     pub(crate) fn score(&self, queries: &Points, range: Range<usize>, scores: &mut [f32], stride: usize) {
-        let rows = || queries.rows_of(range.clone());
+        let grouped = || Queries::new(queries.dimension, queries.rows_of(range.clone()));
         match self.similarity.pair_sum() {
-            Some(PairSum::Products) => self.panels.add_up(rows(), scores, stride, Product),
+            Some(PairSum::Products) => self.panels.add_up(&grouped(), scores, stride, Product),
             Some(PairSum::SquaredDifferences) => {
-                self.panels.add_up(rows(), scores, stride, SquaredDifference);
+                self.panels.add_up(&grouped(), scores, stride, SquaredDifference);
             }
             None => self.codes.score(&queries.codes, range.clone(), scores, stride),
         }

@@ -4,13 +4,14 @@ use super::rankings::PointSet;
 use super::{Execution, Step, check_dimensions};
 use crate::Result;
 use crate::embeddings::Rows;
+use crate::panels::WHOLE_TILES;
 use crate::ranking::sort_key;
 use crate::search::{Hit, top_k};
 use crate::similarity::Similarity;
-use crate::threads::each_in_order;
+use crate::threads::{Workspaces, each_in_order};
 
 /// The number of queries that a thread scores at once with a block of the gallery.
-const QUERIES: usize = 64;
+const QUERIES: usize = 3 * WHOLE_TILES;
 
 /// The `k` nearest items of the gallery for each query, or all items if there are fewer; best first, ties in gallery order.
 /// Without a gallery each query finds the other queries, never itself.
@@ -39,27 +40,28 @@ pub fn nearest(
         gallery.map(|gallery| PointSet::new(similarity, gallery, "gallery", execution)).transpose()?;
     let items = apart.as_ref().unwrap_or(&asked);
     let mut found: Vec<Vec<Hit>> = vec![Vec::new(); queries.len()];
+    let workspaces = Workspaces::<Vec<f32>>::default();
     let length = execution.block(ranked.dimension());
     for first in (0..ranked.len()).step_by(length) {
         let end = ranked.len().min(first + length);
         let block = items.prepare((first as u32..end as u32).collect())?;
         let score = |(start, found): (usize, &mut [Vec<Hit>])| -> Result<()> {
             let points = asked.points(&(start as u32..(start + found.len()) as u32).collect::<Vec<_>>())?;
-            let mut memory = Vec::new();
-            let scores = block.scores(&points, 0..found.len(), &mut memory, execution)?;
-            for ((query, found), scores) in
-                (start..).zip(found.iter_mut()).zip(scores.chunks_exact(end - first))
-            {
-                let itself = apart.is_none().then(|| query.checked_sub(first)).flatten();
-                let hits = top_k(scores, k, itself).into_iter();
-                found.extend(hits.map(|Hit { item, score }| Hit { item: first + item, score }));
-                found.sort_unstable_by_key(|hit| sort_key(hit.score, hit.item));
-                found.truncate(k);
-            }
-            if end == ranked.len() {
-                (execution.progress)(Step::Ranked(found.len()));
-            }
-            Ok(())
+            workspaces.with(|memory| {
+                let scores = block.scores(&points, 0..found.len(), memory, execution)?;
+                let rows = scores.chunks_exact(end - first);
+                for ((query, found), scores) in (start..).zip(found.iter_mut()).zip(rows) {
+                    let itself = apart.is_none().then(|| query.checked_sub(first)).flatten();
+                    let hits = top_k(scores, k, itself).into_iter();
+                    found.extend(hits.map(|Hit { item, score }| Hit { item: first + item, score }));
+                    found.sort_unstable_by_key(|hit| sort_key(hit.score, hit.item));
+                    found.truncate(k);
+                }
+                if end == ranked.len() {
+                    (execution.progress)(Step::Ranked(found.len()));
+                }
+                Ok(())
+            })
         };
         let pieces = (0..).step_by(QUERIES).zip(found.chunks_mut(QUERIES)).collect();
         each_in_order(pieces, score).into_iter().collect::<Result<()>>()?;

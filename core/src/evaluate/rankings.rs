@@ -10,6 +10,9 @@ use super::relatives::Relatives;
 use super::{EvaluationConfig, Execution, Places, Step, known_shares};
 use crate::Result;
 use crate::embeddings::{Flaws, Rows};
+#[cfg(not(target_family = "wasm"))]
+use crate::pair_sums::{PairSum, PairSums};
+use crate::panels::WHOLE_TILES;
 use crate::ranking::{KnownLabels, PartialRanking, Ranking};
 use crate::similarity::{Items, Measures, Points, Similarity, measure};
 use crate::taxonomy::Labels;
@@ -124,6 +127,14 @@ pub(super) struct Block {
     parts: Vec<Items>,
 }
 
+#[cfg(not(target_family = "wasm"))]
+impl Task<'_> {
+    /// The device that adds up for the scores, and the sum of each pair.
+    fn device(&self) -> Option<(&dyn PairSums, PairSum)> {
+        self.execution.device.zip(self.config.similarity.pair_sum())
+    }
+}
+
 impl Search<'_> {
     /// `score` of the rankings of some queries, in their order.
     ///
@@ -188,7 +199,7 @@ impl Search<'_> {
     /// Whether the gallery fits into a block, and no device adds up.
     fn is_one_block(&self, task: &Task<'_>) -> bool {
         #[cfg(not(target_family = "wasm"))]
-        if task.execution.device.is_some() && task.config.similarity.pair_sum().is_some() {
+        if task.device().is_some() {
             return false;
         }
         (1..=task.execution.block(self.gallery.dimension())).contains(&self.gallery.len())
@@ -299,8 +310,8 @@ impl Search<'_> {
             }
         };
         #[cfg(not(target_family = "wasm"))]
-        if let Some(on) = execution.device.zip(config.similarity.pair_sum()) {
-            return self.count_on(on, &queries, rankings, task, report);
+        if let Some(device) = task.device() {
+            return self.count_on(device, &queries, rankings, task, report);
         }
         self.score(0..gallery as u32, &queries, (0, rankings), task, count, report)
     }
@@ -379,9 +390,9 @@ impl Block {
 }
 
 /// The number of queries of a piece of work: several pieces for each thread, so that all end at about the same time;
-/// whole tiles of 8, and at most `most`.
+/// whole tiles, and at most `most`.
 fn piece(queries: usize, most: usize) -> usize {
-    queries.div_ceil(4 * threads()).next_multiple_of(8).clamp(1, most)
+    queries.div_ceil(4 * threads()).next_multiple_of(WHOLE_TILES).clamp(1, most)
 }
 
 #[cfg(test)]

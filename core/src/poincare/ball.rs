@@ -4,7 +4,7 @@ use burn::tensor::{DType, Tensor, TensorData};
 
 use super::Curvature;
 use crate::host::{is_cpu, numbers, with_gradient_of};
-use crate::panels::{Panels, SquaredDifference};
+use crate::panels::{Panels, Queries, SquaredDifference, WHOLE_TILES};
 use crate::threads::each_in_order;
 
 /// Shorter lengths count as this one, so that they can be divided by.
@@ -145,23 +145,21 @@ impl Ball {
 
     /// [`Self::distances`] in f32: values and derivatives in one pass over the pairs.
     fn distances_on_cpu(&self, x: Tensor<2>, y: Tensor<2>, slacks: [Tensor<2>; 2]) -> Tensor<2> {
-        /// The rows of x that one thread takes at a time.
-        const ROWS: usize = 16;
         let ([rows, dimension], [columns, _]) = (x.dims(), y.dims());
         let (x_numbers, panels) = (numbers(&x), Panels::new(dimension, &numbers(&y)));
         let [x_slacks, y_slacks] = slacks.each_ref().map(numbers);
 
         let mut results = [(); 3].map(|()| vec![0.0; rows * columns]);
         let [values, by_squared, by_slacks] = &mut results;
-        let block = ROWS * columns.max(1);
+        let block = WHOLE_TILES * columns.max(1);
         let blocks = values
             .chunks_mut(block)
             .zip(by_squared.chunks_mut(block))
             .zip(by_slacks.chunks_mut(block))
-            .zip(x_numbers.chunks(ROWS * dimension))
-            .zip(x_slacks.chunks(ROWS));
+            .zip(x_numbers.chunks(WHOLE_TILES * dimension))
+            .zip(x_slacks.chunks(WHOLE_TILES));
         each_in_order(blocks.collect(), |((((values, by_squared), by_slacks), x), x_slacks)| {
-            panels.add_up(x, values, columns, SquaredDifference);
+            panels.add_up(&Queries::new(dimension, x), values, columns, SquaredDifference);
             let slacks = x_slacks.iter().flat_map(|x| y_slacks.iter().map(move |y| x * y));
             for (((value, squared), slack), slacks) in
                 values.iter_mut().zip(by_squared).zip(by_slacks).zip(slacks)
