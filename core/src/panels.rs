@@ -6,10 +6,10 @@
 //! this, embeddings stand in panels of 32 items: number k of all 32, then number k + 1.
 //!
 //! A multiply-add of one query and one lane costs a load of the item's number. A tile of several queries uses each
-//! loaded number once for each of them, and its sums stay in registers. The numbers of its queries stand in memory as
-//! those of its items do, so that a tile reads two streams. What [`tile`] writes as loops over arrays, the compiler turns
-//! into vector instructions: once for each instruction set of the machine's family, of which the best is chosen when the
-//! program runs. A machine without a fused multiply-add computes it in software, slowly.
+//! loaded number once for each of them, and its sums stay in registers. Its queries are stored like the items of a panel,
+//! number after number, so that it reads memory in two places only. What [`tile`] writes as loops over arrays, the compiler
+//! turns into vector instructions: once for each instruction set of the machine's family, of which the best is chosen when
+//! the program runs. A machine without a fused multiply-add computes it in software, slowly.
 
 use std::ops::Range;
 
@@ -138,8 +138,8 @@ impl<N: Number> Panels<N> {
 
 /// Q queries of d numbers, in the order in which tiles read them.
 ///
-/// They stand in groups, each of the size of a tile: number k of all queries of a group, then number k + 1. The last group
-/// is filled up with zeros. A single query is a group of one.
+/// They are stored in groups, each for one tile: number k of all queries of a group, then number k + 1. The last group is
+/// filled up with zeros. A single query is a group of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Queries {
     dimension: usize,
@@ -175,6 +175,7 @@ const GROUP: usize = 6;
 /// A number of queries that fills tiles of either size.
 pub(crate) const WHOLE_TILES: usize = 24;
 
+/// Whether vectors have 16 lanes.
 #[inline(always)]
 fn is_wide<S: Simd>() -> bool {
     S::lanes32() == 16

@@ -151,6 +151,7 @@ impl Ball {
 
         let mut results = [(); 3].map(|()| vec![0.0; rows * columns]);
         let [values, by_squared, by_slacks] = &mut results;
+        // A thread takes whole tiles of rows of x at a time.
         let block = WHOLE_TILES * columns.max(1);
         let blocks = values
             .chunks_mut(block)
