@@ -50,11 +50,12 @@ pub fn duplicates(
     for first in (0..rows.len()).step_by(PASS) {
         let end = rows.len().min(first + PASS);
         let queries = points(first, end)?;
+        let queries = queries.batch(0..end - first);
         // Each pair once: an item with those behind it.
         let pairs = |block: usize| -> Result<Vec<(usize, usize, f32)>> {
             let start = first + block * BLOCK;
             let items = Items::from(points(start, rows.len().min(start + BLOCK))?);
-            let scores = items.scores(&queries, 0..end - first);
+            let scores = items.scores(&queries);
             let lines = (first..end).zip(scores.chunks_exact(items.len()));
             let close = lines.flat_map(|(a, line)| {
                 let pairs = (start..).zip(line).map(move |(b, &score)| (a, b, score));

@@ -75,6 +75,7 @@ pub fn nearest(
     let mut found = vec![Vec::new(); queries.len()];
     for first in (0..queries.len()).step_by(QUERIES) {
         let range = first..queries.len().min(first + QUERIES);
+        let batch = queries.batch(range.clone());
         for blocks in blocks.chunks(BLOCKS) {
             let work = |number: usize| -> Result<Vec<Vec<Hit>>> {
                 let (items, numbers) = read(rows, &blocks[number], ask.items)?;
@@ -86,7 +87,7 @@ pub fn nearest(
                     rest = behind;
                 }
                 let prepared = Items::from(Points::new(similarity, (dimension, numbers), measures));
-                let scores = prepared.scores(&queries, range.clone());
+                let scores = prepared.scores(&batch);
                 let hits = |(query, scores): (usize, &[f32])| {
                     let itself = ask.itself.get(query).copied().flatten();
                     let hits = items.iter().zip(scores).map(|(&item, &score)| Hit { item, score });

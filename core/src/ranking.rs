@@ -59,33 +59,6 @@ impl FromStr for TiePolicy {
     }
 }
 
-impl TiePolicy {
-    /// The place of an item among items of equal score, for its [sort key](sort_key). It may share these levels,
-    /// 0 … `depth`.
-    fn within_tie(self, item: usize, SharedInterval { least, most }: SharedInterval, depth: usize) -> usize {
-        match self {
-            Self::Stable => item,
-            Self::Strict | Self::Optimistic => (depth - least) * (depth + 1) + depth - most,
-            Self::Pessimistic | Self::Shared => least * (depth + 1) + most,
-        }
-    }
-
-    /// The levels in the low half of a key. `of_item` gives those of an item.
-    fn levels(
-        self,
-        within_tie: usize,
-        depth: usize,
-        of_item: impl Fn(usize) -> SharedInterval,
-    ) -> SharedInterval {
-        let (least, most) = (within_tie / (depth + 1), within_tie % (depth + 1));
-        match self {
-            Self::Stable => of_item(within_tie),
-            Self::Strict | Self::Optimistic => SharedInterval { least: depth - least, most: depth - most },
-            Self::Pessimistic | Self::Shared => SharedInterval { least, most },
-        }
-    }
-}
-
 /// The levels of an item that shares nothing.
 const STRANGER: SharedInterval = SharedInterval { least: 0, most: 0 };
 
@@ -184,8 +157,9 @@ impl Ranking {
         items: impl IntoIterator<Item = (f32, SharedInterval)>,
     ) -> Self {
         let (scores, levels): (Vec<f32>, Vec<SharedInterval>) = items.into_iter().unzip();
-        let mut ranking = PartialRanking::new(depth, ties);
+        let mut ranking = PartialRanking::new(depth, ties, levels.len());
         for (item, &levels) in levels.iter().enumerate().filter(|(_, levels)| levels.most > 0) {
+            assert!(levels.most <= depth, "a level of {} is above {depth}", levels.most);
             ranking.add_positive(item, scores[item], levels);
         }
         ranking.sort();
@@ -480,12 +454,59 @@ impl Decided<'_> {
     }
 }
 
+/// The low half of the [sort keys](sort_key) of items that may share the levels 0 … L: the place among items of equal
+/// score.
+#[derive(Clone, Copy, Debug)]
+struct LowHalf {
+    ties: TiePolicy,
+    /// The bits of a level.
+    bits: u32,
+    /// How many bits of an item's levels stand below its number under [`TiePolicy::Stable`]: all, so that the levels are
+    /// not looked up again, or none if there are too many items for that.
+    below: u32,
+}
+
+impl LowHalf {
+    /// For a gallery of `items`.
+    fn new(depth: usize, ties: TiePolicy, items: usize) -> Self {
+        let bits = usize::BITS - depth.leading_zeros();
+        let fits = items as u64 <= (1 << 32) >> (2 * bits);
+        Self { ties, bits, below: if fits { 2 * bits } else { 0 } }
+    }
+
+    /// The low half of an item that may share these levels.
+    fn write(self, item: usize, SharedInterval { least, most }: SharedInterval) -> usize {
+        let levels = least << self.bits | most;
+        match self.ties {
+            TiePolicy::Stable => item << self.below | levels & low_bits(self.below),
+            TiePolicy::Strict | TiePolicy::Optimistic => low_bits(2 * self.bits) - levels,
+            TiePolicy::Pessimistic | TiePolicy::Shared => levels,
+        }
+    }
+
+    /// The levels in the low half of a key. `of_item` gives those of an item.
+    fn levels(self, low_half: usize, of_item: impl Fn(usize) -> SharedInterval) -> SharedInterval {
+        let levels = match self.ties {
+            TiePolicy::Stable if self.below == 0 => return of_item(low_half),
+            TiePolicy::Stable => low_half & low_bits(self.below),
+            TiePolicy::Strict | TiePolicy::Optimistic => low_bits(2 * self.bits) - low_half,
+            TiePolicy::Pessimistic | TiePolicy::Shared => low_half,
+        };
+        SharedInterval { least: levels >> self.bits, most: levels & low_bits(self.bits) }
+    }
+}
+
+/// A number whose `count` lowest bits are 1.
+fn low_bits(count: u32) -> usize {
+    (1 << count) - 1
+}
+
 /// A ranking in the making: first all positives are added, then sorted, and then all items are counted, in any number
 /// of blocks.
 #[derive(Debug)]
 pub(crate) struct PartialRanking {
     depth: usize,
-    ties: TiePolicy,
+    low_half: LowHalf,
     /// The query's own row in the gallery, which it does not rank.
     itself: Option<usize>,
     /// The [sort keys](sort_key) of the positives; when they are sorted, with [`strangers::BEHIND`].
@@ -495,8 +516,10 @@ pub(crate) struct PartialRanking {
 }
 
 impl PartialRanking {
-    pub(crate) fn new(depth: usize, ties: TiePolicy) -> Self {
-        Self { depth, ties, itself: None, keys: Vec::new(), strangers: Strangers::default(), counted: 0 }
+    /// For a gallery of `items` that may share the levels 0 … `depth`.
+    pub(crate) fn new(depth: usize, ties: TiePolicy, items: usize) -> Self {
+        let low_half = LowHalf::new(depth, ties, items);
+        Self { depth, low_half, itself: None, keys: Vec::new(), strangers: Strangers::default(), counted: 0 }
     }
 
     /// Begins the ranking of another query, in the same memory. `itself` is its own row in the gallery.
@@ -526,7 +549,7 @@ impl PartialRanking {
         if Some(item) == self.itself {
             return;
         }
-        self.keys.push(sort_key(score, self.ties.within_tie(item, levels, self.depth)));
+        self.keys.push(sort_key(score, self.low_half.write(item, levels)));
     }
 
     /// Sorts the positives, when all are there.
@@ -539,14 +562,15 @@ impl PartialRanking {
     pub(crate) fn count(&mut self, first: usize, scores: &[f32], room: &mut Vec<u64>) {
         let itself = self.itself.filter(|itself| (first..first + scores.len()).contains(itself));
         self.counted += scores.len() - usize::from(itself.is_some());
-        let [place, next] = [first, first + 1].map(|item| self.ties.within_tie(item, STRANGER, self.depth));
+        let [place, next] = [first, first + 1].map(|item| self.low_half.write(item, STRANGER));
         let within_tie = WithinTie { first: place, step: next - place };
         self.strangers.count(&self.keys, scores, itself.map(|itself| itself - first), within_tie, room);
     }
 
     /// The ranking, when all items are counted. `levels` gives the levels that a positive may share with the query.
     pub(crate) fn finish(&mut self, levels: impl Fn(usize) -> SharedInterval) -> Ranking {
-        let Self { depth, ties, ref keys, ref mut strangers, counted, .. } = *self;
+        let Self { depth, low_half, ref keys, ref mut strangers, counted, .. } = *self;
+        let ties = low_half.ties;
         let mut counts = vec![0; depth + 1];
         let keys = &keys[..keys.len() - strangers::BEHIND.len()];
         let before = strangers.before();
@@ -563,8 +587,7 @@ impl PartialRanking {
         }
         let (mut rank, mut tie, mut tied_score) = (0, 0, None);
         let positives = keys.iter().zip(before).map(|(key, strangers)| {
-            let within_tie = *key as u32 as usize; // The low half of the key.
-            let SharedInterval { least: level, most } = ties.levels(within_tie, depth, &levels);
+            let SharedInterval { least: level, most } = low_half.levels(*key as u32 as usize, &levels);
             counts[level] += 1;
             rank += *strangers as usize + 1;
             if tied_score != Some(key >> 32) {
@@ -646,6 +669,31 @@ mod tests {
             let by_scores = Ranking::from_scores(2, ties, items());
             assert_eq!(by_scores.positives(), by_levels.positives());
             assert_eq!(by_scores.counts(), [2, 2, 1]);
+        }
+    }
+
+    #[test]
+    fn levels_are_the_same_whether_keys_hold_them_or_not() {
+        let depth = 5;
+        let levels: Vec<SharedInterval> = (0..=depth)
+            .flat_map(|least| (least..=depth).map(move |most| SharedInterval { least, most }))
+            .collect();
+        let score = |item: usize| (item % 3) as f32;
+        let all = levels.iter().enumerate().map(|(item, &levels)| (score(item), levels));
+        let expected = Ranking::from_intervals(depth, TiePolicy::Stable, all);
+        for (items, are_held) in [(1 << 26, true), ((1 << 26) + 1, false)] {
+            let mut ranking = PartialRanking::new(depth, TiePolicy::Stable, items);
+            assert_eq!(ranking.low_half.below > 0, are_held);
+            // The last number that an item may have.
+            let first = items - levels.len();
+            for (item, &levels) in levels.iter().enumerate().skip(1) {
+                ranking.add_positive(first + item, score(item), levels);
+            }
+            ranking.sort();
+            let scores: Vec<f32> = (0..levels.len()).map(score).collect();
+            ranking.count(first, &scores, &mut Vec::new());
+            let of_item = |item: usize| if are_held { STRANGER } else { levels[item - first] };
+            assert_eq!(ranking.finish(of_item), expected);
         }
     }
 

@@ -76,7 +76,7 @@ impl Gallery {
             ));
         }
         let query = Embeddings::new(self.dimension, query.to_vec())?;
-        Ok(self.items.scores(&Points::checked(self.similarity, &query, "query")?, 0..1))
+        Ok(self.items.scores(&Points::checked(self.similarity, &query, "query")?.batch(0..1)))
     }
 
     /// The `k` nearest items, or all items if there are fewer; best first, ties in gallery order. `excluded` is the

@@ -185,6 +185,13 @@ impl Points {
         &self.rows[range.start * self.dimension..range.end * self.dimension]
     }
 
+    /// A range of these embeddings as queries.
+    pub(crate) fn batch(&self, range: Range<usize>) -> Batch<'_> {
+        let has_sums = self.similarity.pair_sum().is_some();
+        let queries = has_sums.then(|| Queries::new(self.dimension, self.rows_of(range.clone())));
+        Batch { points: self, range, queries }
+    }
+
     /// Makes scores of the [sums](Similarity::pair_sum) of one of these queries with items, whose slacks are given for
     /// the Poincaré ball.
     pub(crate) fn finish(&self, query: usize, slacks: &[f64], scores: &mut [f32]) {
@@ -239,6 +246,14 @@ impl Points {
     }
 }
 
+/// Some embeddings as queries, in the order in which their sums with items are computed.
+pub(crate) struct Batch<'a> {
+    points: &'a Points,
+    range: Range<usize>,
+    /// None for codes.
+    queries: Option<Queries>,
+}
+
 /// Items prepared to be scored: the numbers of [`Points`] in [`Panels`].
 #[derive(Clone, Debug)]
 pub(crate) struct Items {
@@ -264,27 +279,27 @@ impl Items {
         (self.similarity == Similarity::Hamming).then_some(&self.codes)
     }
 
-    /// The scores of a range of queries with all these items. The scores of a query are `stride` places behind those of
+    /// The scores of a batch of queries with all these items. The scores of a query are `stride` places behind those of
     /// the query before: [queries, `stride`], of which the first N columns are written.
-    pub(crate) fn score(&self, queries: &Points, range: Range<usize>, scores: &mut [f32], stride: usize) {
-        let grouped = || Queries::new(queries.dimension, queries.rows_of(range.clone()));
-        match self.similarity.pair_sum() {
-            Some(PairSum::Products) => self.panels.add_up(&grouped(), scores, stride, Product),
-            Some(PairSum::SquaredDifferences) => {
-                self.panels.add_up(&grouped(), scores, stride, SquaredDifference);
+    pub(crate) fn score(&self, batch: &Batch<'_>, scores: &mut [f32], stride: usize) {
+        let Batch { points, range, queries } = batch;
+        match self.similarity.pair_sum().zip(queries.as_ref()) {
+            Some((PairSum::Products, queries)) => self.panels.add_up(queries, scores, stride, Product),
+            Some((PairSum::SquaredDifferences, queries)) => {
+                self.panels.add_up(queries, scores, stride, SquaredDifference);
             }
-            None => self.codes.score(&queries.codes, range.clone(), scores, stride),
+            None => self.codes.score(&points.codes, range.clone(), scores, stride),
         }
-        for (query, scores) in range.zip(scores.chunks_mut(stride.max(1))) {
+        for (query, scores) in range.clone().zip(scores.chunks_mut(stride.max(1))) {
             let count = self.len().min(scores.len());
-            queries.finish(query, &self.slacks, &mut scores[..count]);
+            points.finish(query, &self.slacks, &mut scores[..count]);
         }
     }
 
-    /// The scores of all `queries`: [Q, N], row-major.
-    pub(crate) fn scores(&self, queries: &Points, range: Range<usize>) -> Vec<f32> {
-        let mut scores = vec![0.0; range.len() * self.len()];
-        self.score(queries, range, &mut scores, self.len());
+    /// The scores of a batch of Q queries: [Q, N], row-major.
+    pub(crate) fn scores(&self, batch: &Batch<'_>) -> Vec<f32> {
+        let mut scores = vec![0.0; batch.range.len() * self.len()];
+        self.score(batch, &mut scores, self.len());
         scores
     }
 }
@@ -329,7 +344,7 @@ mod tests {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
                 let points = Points::checked(similarity, &items, "gallery").unwrap();
-                let scores = Items::from(points.clone()).scores(&points, 0..5);
+                let scores = Items::from(points.clone()).scores(&points.batch(0..5));
                 for (place, &got) in scores.iter().enumerate() {
                     let expected = score(similarity, items.row(place / 5), items.row(place % 5));
                     assert!(
@@ -346,9 +361,10 @@ mod tests {
         for similarity in every_similarity() {
             let points = Points::checked(similarity, &embeddings(39, 21), "gallery").unwrap();
             let items = Items::from(points.clone());
-            let all = items.scores(&points, 0..39);
+            let all = items.scores(&points.batch(0..39));
             for block in [1, 2, 7] {
-                let blocks = (0..39).step_by(block).map(|at| items.scores(&points, at..39.min(at + block)));
+                let blocks =
+                    (0..39).step_by(block).map(|at| items.scores(&points.batch(at..39.min(at + block))));
                 assert_eq!(blocks.collect::<Vec<_>>().concat(), all);
             }
             assert!((0..39).all(|a| (0..39).all(|b| all[a * 39 + b] == all[b * 39 + a])));
@@ -383,7 +399,10 @@ mod tests {
         let huge = Embeddings::new(2, vec![f32::MAX, f32::MAX, -f32::MAX, 1e-45]).unwrap();
         let points = Points::checked(Similarity::Cosine, &huge, "gallery").unwrap();
         assert!(
-            Items::from(points.clone()).scores(&points, 0..2).iter().all(|score| score.abs() <= 1.0 + 1e-6)
+            Items::from(points.clone())
+                .scores(&points.batch(0..2))
+                .iter()
+                .all(|score| score.abs() <= 1.0 + 1e-6)
         );
         assert!(Points::checked(Similarity::Dot, &huge, "gallery").is_err());
         assert!(Points::checked(Similarity::Euclidean, &huge, "gallery").is_err());

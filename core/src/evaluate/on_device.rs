@@ -123,13 +123,13 @@ impl Tile {
         let count = |((query, ranking), scores): Row<'_>| -> Result<u64> {
             let left = if delicate[query] {
                 let all = block.all.get_or_init(|| block.points.clone().into());
-                all.score(queries, query..query + 1, scores, items);
+                all.score(&queries.batch(query..query + 1), scores, items);
                 items
             } else {
                 block.check(sum, queries, query, scores)?;
                 queries.finish(query, block.points.slacks(), scores);
                 let (places, prepared) = &block.delicate;
-                for (&place, score) in places.iter().zip(prepared.scores(queries, query..query + 1)) {
+                for (&place, score) in places.iter().zip(prepared.scores(&queries.batch(query..query + 1))) {
                     scores[place] = score;
                 }
                 places.len()

@@ -106,7 +106,7 @@ pub(super) struct Search<'a> {
 pub(super) struct Task<'a> {
     config: &'a EvaluationConfig,
     pub(super) execution: &'a Execution<'a>,
-    relatives: Relatives<'a>,
+    relatives: Relatives,
     /// The pairs that have been scored, to report queries.
     scored: AtomicU64,
     pub(super) workspaces: Workspaces<Workspace>,
@@ -216,14 +216,14 @@ impl Search<'_> {
         let points = self.queries.points(queries)?;
         task.workspaces.with(|Workspace { scores, keys, ranking }| {
             let scores = whole.scores(&points, 0..queries.len(), scores, task.execution)?;
-            let ranking =
-                ranking.get_or_insert_with(|| PartialRanking::new(self.labels.levels(), task.config.ties));
+            let ranking = ranking.get_or_insert_with(|| self.new_ranking(task));
             let rank = |(&query, scores): (&u32, &[f32])| {
                 let row = query as usize;
                 ranking.restart(self.places.row(row));
                 let candidates = task.relatives.candidates(self.query_labels.row(row));
-                let candidates = candidates.iter().map(|&item| (item, scores[item as usize]));
-                self.add_positives(row, ranking, candidates);
+                let items = task.relatives.items(candidates.clone());
+                let scores_of_items = items.iter().map(|&item| scores[item as usize]);
+                self.add_positives(row, ranking, &task.relatives, candidates.start, scores_of_items);
                 ranking.sort();
                 ranking.count(0, scores, keys);
                 finish(query, ranking)
@@ -234,16 +234,24 @@ impl Search<'_> {
         })
     }
 
-    /// Adds the items that may share a level with the query, each with its score.
+    fn new_ranking(&self, task: &Task<'_>) -> PartialRanking {
+        PartialRanking::new(self.labels.levels(), task.config.ties, self.gallery.len())
+    }
+
+    /// Adds those of the relatives from place `first` on that may share a level with the query. `scores` are their
+    /// scores.
     fn add_positives(
         &self,
         query: usize,
         ranking: &mut PartialRanking,
-        items: impl Iterator<Item = (u32, f32)>,
+        relatives: &Relatives,
+        first: usize,
+        scores: impl ExactSizeIterator<Item = f32>,
     ) {
-        let levels = self.query_labels.sharing(query, self.labels);
-        for (item, score) in items {
-            let levels = levels(item as usize);
+        let levels = self.query_labels.sharing(query, relatives.labels());
+        let items = relatives.items(first..first + scores.len());
+        for ((place, &item), score) in (first..).zip(items).zip(scores) {
+            let levels = levels(place);
             if levels.most > 0 {
                 ranking.add_positive(item as usize, score, levels);
             }
@@ -251,7 +259,7 @@ impl Search<'_> {
     }
 
     /// How many of the queries fit into `memory` bytes; at least one.
-    fn group_size(&self, queries: &[u32], relatives: &Relatives<'_>, memory: usize) -> usize {
+    fn group_size(&self, queries: &[u32], relatives: &Relatives, memory: usize) -> usize {
         let row = self.queries.dimension() * size_of::<f32>();
         let mut bytes = 0;
         let fits = |&&query: &&u32| {
@@ -266,10 +274,10 @@ impl Search<'_> {
     /// earlier group are overwritten, so that their memory is used again: memory that one group frees rarely fits the
     /// next.
     fn rank_group(&self, group: &[u32], rankings: &mut Vec<PartialRanking>, task: &Task<'_>) -> Result<()> {
-        let Task { config, execution, relatives, .. } = task;
+        let Task { execution, relatives, .. } = task;
         let queries = self.queries.points(group)?;
         let classes = |place: usize| self.query_labels.row(group[place] as usize);
-        rankings.resize_with(group.len(), || PartialRanking::new(self.labels.levels(), config.ties));
+        rankings.resize_with(group.len(), || self.new_ranking(task));
         for (ranking, &query) in rankings.iter_mut().zip(group) {
             ranking.restart(self.places.row(query as usize));
         }
@@ -286,13 +294,14 @@ impl Search<'_> {
         let find_positives = |(first, rankings): (usize, &mut [PartialRanking])| {
             let candidates = relatives.candidates(classes(first));
             rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
+            let all = relatives.items(candidates.clone());
             let add =
                 |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32], _: &mut _| {
-                    let items = items.iter().copied().zip(scores.iter().copied());
-                    self.add_positives(group[place] as usize, ranking, items);
+                    let first = candidates.start + all.partition_point(|&item| item < items[0]);
+                    let (query, scores) = (group[place] as usize, scores.iter().copied());
+                    self.add_positives(query, ranking, relatives, first, scores);
                 };
-            let items = candidates.iter().copied();
-            self.score(items, &queries, (first, rankings), task, add, |_| {})
+            self.score(all.iter().copied(), &queries, (first, rankings), task, add, |_| {})
         };
         each_in_order(families, find_positives).into_iter().collect::<Result<()>>()?;
         each_in_order(rankings.iter_mut().collect(), PartialRanking::sort);
@@ -379,10 +388,10 @@ impl Block {
         let length = some.len() * items;
         memory.resize(length.max(memory.len()), 0.0);
         let scores = &mut memory[..length];
-        let mut column = 0;
+        let (batch, mut column) = (queries.batch(some), 0);
         for part in &self.parts {
             execution.go_on()?;
-            part.score(queries, some.clone(), &mut scores[column..], items);
+            part.score(&batch, &mut scores[column..], items);
             column += part.len();
         }
         Ok(scores)
