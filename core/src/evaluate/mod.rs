@@ -52,8 +52,9 @@
 //! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 512 KiB for each query, or the
 //! same for one query of each thread if the gallery fits into a block; two blocks of the gallery, of
 //! [`gallery_memory`](Execution::gallery_memory) together; for each thread the scores of a block, at most 32 MiB, and 8
-//! bytes for each of its items; and for each item of the gallery 4 bytes for its place, 4 · L for its classes and, for
-//! cosine and the Poincaré ball, 8 for its length.
+//! bytes for each of its items; and for each item of the gallery 4 bytes for its place, 8 · L for its classes, which are
+//! stored in the order of the gallery and again by the class of level 1, and, for cosine and the Poincaré ball, 8 for its
+//! length.
 
 mod by_class;
 mod decomposability;
