@@ -461,8 +461,8 @@ struct LowHalf {
     ties: TiePolicy,
     /// The bits of a level.
     bits: u32,
-    /// How many bits of an item's levels stand below its number under [`TiePolicy::Stable`]: all, so that the levels are
-    /// not looked up again, or none if there are too many items for that.
+    /// Under [`TiePolicy::Stable`], the number of bits below the number of an item. They hold its levels, so that these
+    /// are not looked up again. It is 0 if there are too many items for that.
     below: u32,
 }
 
@@ -484,10 +484,10 @@ impl LowHalf {
         }
     }
 
-    /// The levels in the low half of a key. `of_item` gives those of an item.
-    fn levels(self, low_half: usize, of_item: impl Fn(usize) -> SharedInterval) -> SharedInterval {
+    /// The levels in the low half of a key. `look_up` finds those of an item if the key does not hold them.
+    fn levels(self, low_half: usize, look_up: impl Fn(usize) -> SharedInterval) -> SharedInterval {
         let levels = match self.ties {
-            TiePolicy::Stable if self.below == 0 => return of_item(low_half),
+            TiePolicy::Stable if self.below == 0 => return look_up(low_half),
             TiePolicy::Stable => low_half & low_bits(self.below),
             TiePolicy::Strict | TiePolicy::Optimistic => low_bits(2 * self.bits) - low_half,
             TiePolicy::Pessimistic | TiePolicy::Shared => low_half,
@@ -692,8 +692,8 @@ mod tests {
             ranking.sort();
             let scores: Vec<f32> = (0..levels.len()).map(score).collect();
             ranking.count(first, &scores, &mut Vec::new());
-            let of_item = |item: usize| if are_held { STRANGER } else { levels[item - first] };
-            assert_eq!(ranking.finish(of_item), expected);
+            let look_up = |item: usize| if are_held { STRANGER } else { levels[item - first] };
+            assert_eq!(ranking.finish(look_up), expected);
         }
     }
 

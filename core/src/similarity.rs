@@ -279,8 +279,8 @@ impl Items {
         (self.similarity == Similarity::Hamming).then_some(&self.codes)
     }
 
-    /// The scores of a batch of queries with all these items. The scores of a query are `stride` places behind those of
-    /// the query before: [queries, `stride`], of which the first N columns are written.
+    /// Writes the scores of a batch of queries with all N items into the first N columns of `scores`, which has a row of
+    /// `stride` numbers for each query.
     pub(crate) fn score(&self, batch: &Batch<'_>, scores: &mut [f32], stride: usize) {
         let Batch { points, range, queries } = batch;
         match self.similarity.pair_sum().zip(queries.as_ref()) {

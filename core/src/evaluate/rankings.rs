@@ -238,8 +238,7 @@ impl Search<'_> {
         PartialRanking::new(self.labels.levels(), task.config.ties, self.gallery.len())
     }
 
-    /// Adds those of the relatives from place `first` on that may share a level with the query. `scores` are their
-    /// scores.
+    /// Adds the positives of a query among the relatives from place `first` on. Each of these relatives has a score.
     fn add_positives(
         &self,
         query: usize,

@@ -12,7 +12,7 @@ pub(super) struct Relatives {
     nested: bool,
     /// Ordered by the class of level 1 if the labels are nested; in a class in gallery order.
     items: Vec<u32>,
-    /// The labels of `items`, in their order: they are read one behind the other.
+    /// The labels of `items`, in the same order, so that the labels of a family are read from one piece of memory.
     labels: Labels,
     /// Each [family](Self::family) with the places of its items, in increasing order.
     families: Vec<(u32, Range<usize>)>,
