@@ -37,5 +37,14 @@ install_from_debian() {
   }
 }
 
+# The process group of a command in the background, which ends with the script.
+background=''
 scratch=$(mktemp -d)
-trap 'status=$?; rm -rf "$scratch"; ((status == 0)) || printf "\n=== FAILED: %s, after %d s\n" "$stage" $((SECONDS - began)) >&2' EXIT
+
+clean_up() {
+  local status=$?
+  [[ -z $background ]] || kill -- "-$background" 2>/dev/null || true
+  rm -rf "$scratch"
+  ((status == 0)) || printf '\n=== FAILED: %s, after %d s\n' "$stage" $((SECONDS - began)) >&2
+}
+trap clean_up EXIT

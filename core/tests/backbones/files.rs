@@ -15,7 +15,7 @@ impl Stored {
 }
 
 fn little_endian(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    bytemuck::cast_slice(values).to_vec()
 }
 
 /// The length of the header, the header in JSON, the numbers.

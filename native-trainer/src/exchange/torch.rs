@@ -10,7 +10,7 @@ use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Geometry;
 use akin_core::image::{Channels, Filter, Preprocessing};
 use akin_core::models::{HeadConfig, Pooling, dinov2_positions};
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use safetensors::Dtype;
@@ -193,9 +193,8 @@ impl Stored {
     fn new<const D: usize>(value: Tensor<D>) -> Result<Self> {
         let shape = value.dims().to_vec();
         let data = value.try_into_data().map_err(|error| anyhow!("the weights cannot be read: {error}"))?;
-        let values = data.try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))?;
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Ok(Self { kind: Dtype::F32, shape, bytes })
+        ensure!(data.dtype() == DType::F32, "the weights are of the type {:?} instead of F32", data.dtype());
+        Ok(Self { kind: Dtype::F32, shape, bytes: data.as_bytes().to_vec() })
     }
 
     /// This tensor by the names that timm has in a network with rotations, where the keys have no bias.

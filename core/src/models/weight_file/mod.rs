@@ -158,8 +158,12 @@ impl WeightFile {
             return None;
         }
         let count = tensor.shape.iter().product();
-        let mut values = Vec::with_capacity(count);
         let size = tensor.numbers.bytes();
+        if count > 0 && tensor.strides == StoredTensor::contiguous(&tensor.shape) {
+            let numbers = self.bytes[tensor.start..][..count * size].chunks_exact(size);
+            return Some(numbers.map(|number| read_float(tensor.numbers, number)).collect());
+        }
+        let mut values = Vec::with_capacity(count);
         let mut index = vec![0; tensor.shape.len()];
         while values.len() < count {
             let offset: usize = index.iter().zip(&tensor.strides).map(|(i, stride)| i * stride).sum();
