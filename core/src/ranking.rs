@@ -484,7 +484,8 @@ impl LowHalf {
         }
     }
 
-    /// The levels in the low half of a key. `look_up` finds those of an item if the key does not hold them.
+    /// The levels that an item shares with the query, from the low half of its key. If the key holds no levels, they are
+    /// those that `look_up` returns for the item.
     fn levels(self, low_half: usize, look_up: impl Fn(usize) -> SharedInterval) -> SharedInterval {
         let levels = match self.ties {
             TiePolicy::Stable if self.below == 0 => return look_up(low_half),

@@ -159,6 +159,7 @@ impl WeightFile {
         }
         let count = tensor.shape.iter().product();
         let size = tensor.numbers.bytes();
+        // A tensor without numbers may start behind the end of the file.
         if count > 0 && tensor.strides == StoredTensor::contiguous(&tensor.shape) {
             let numbers = self.bytes[tensor.start..][..count * size].chunks_exact(size);
             return Some(numbers.map(|number| read_float(tensor.numbers, number)).collect());
